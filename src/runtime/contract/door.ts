@@ -15,7 +15,7 @@ export {
 } from "./auth.js";
 export { type Blame, blameOf, mayBePoison } from "./blame.js";
 export { entriesOfKey, GroupKey, type KeyedEntry } from "./calls/group-key.js";
-export { type Clock, systemClock } from "./clock.js";
+export { type Clock, MAX_CLOCK_STEP_MS, SteadyTime, systemClock } from "./clock.js";
 export {
   CONTRACT_VERSION,
   type ComponentContext,

@@ -10,13 +10,19 @@ import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
 import type { PrepareReplayed } from "./dead-letters/exporter-control.js";
 import type { ForwardMarks } from "./dead-letters/forward-marks.js";
 import { abandonedOutcome, type EntryEnd, type EntryOutcome, type GroupOutcome } from "./entry/outcome.js";
-import type { BatchingOf, DeadLetterCause, QueueItem, SendGroup } from "./entry/queue-item.js";
+import {
+  type BatchingOf,
+  createSendBatchingOf,
+  type DeadLetterCause,
+  type QueueItem,
+  type SendGroup,
+} from "./entry/queue-item.js";
 import type { QueueMetrics } from "./entry/queue-metrics.js";
 import { EntryCompletion } from "./entry-completion.js";
 import type { DamageReporter } from "./operate/damage-reporter.js";
 import type { ReplayTracker } from "./records/replay-tracker.js";
 import { Backlog } from "./schedule/backlog.js";
-import { createSendBatchingOf, MergeLimit } from "./schedule/delay-queue.js";
+import { MergeLimit } from "./schedule/merge-limit.js";
 import { DEFAULT_HEAD_LIMITS, type HeadLimits } from "./schedule/queue-head.js";
 import { Scheduler, type SlotActions } from "./schedule/scheduler.js";
 import { AttemptPolicy } from "./send/attempt-policy.js";
@@ -210,7 +216,8 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
       this.sender.attempt(group, (result) => {
         onResult?.();
         this.sending.delete(items);
-        this.mergeLimit.onResult(group, result);
+        const isComplete = result.kind === "delivered" && result.partial === undefined;
+        if (!isComplete || this.mergeLimit.isLearning) this.mergeLimit.onResult(group, result);
         this.finish(items, this.policy.decide(group, permit, result));
       });
     const { suspects, id } = this.services;

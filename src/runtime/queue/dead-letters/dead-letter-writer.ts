@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import type { Clock, Logger } from "#contract";
+import { type Clock, type Logger, MAX_CLOCK_STEP_MS, SteadyTime } from "#contract";
 import { type AttemptError, type Entry, type Failure, ruleOf } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { maskText } from "#text";
-import { type DeadLetterCause, MAX_CLOCK_STEP_MS, type QueueItem, SteadyTime } from "../entry/queue-item.js";
+import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
 import { isEntryGone, type QueueStore, type StoreError } from "../store/store.js";
 import { excerptOf } from "./batch-excerpt.js";

@@ -1,5 +1,4 @@
-import type { Clock, Counter, Logger, Metrics } from "#contract";
-import { SteadyTime } from "../entry/queue-item.js";
+import { type Clock, type Counter, type Logger, type Metrics, SteadyTime } from "#contract";
 import { DELETE_CHUNK_SIZE, runExclusively, walkDeadLetters } from "../store/dead-letter-access.js";
 import type { QueueStore, StoredEntry } from "../store/store.js";
 import type { QueueControl } from "./exporter-control.js";

@@ -1,6 +1,7 @@
-import { type Clock, type Delivery, GroupKey } from "#contract";
+import { type Delivery, GroupKey } from "#contract";
 import type { Attempt, AttemptError, Entry, FailureReason, FailureRule } from "#contract/operations";
 import { type Batching, MAX_MERGED_BYTES } from "#contract/operators";
+import type { CompleteSettings } from "#contract/schema";
 import type { Batch } from "#otlp";
 import type { EntryRef, StoredEntry } from "../store/store.js";
 import { Bisection } from "./bisection.js";
@@ -335,62 +336,43 @@ export function idempotencyKeyOf(items: readonly QueueItem[]): string {
 }
 
 /**
- * If the wall clock is this far ahead of the expected time, it was set. Smaller differences are drift or corrections.
+ * How waiting entries are merged if the config does not ask for larger requests. No entry waits for others, because a
+ * free slot is used at once. A request stays under the 1 MiB that common proxies accept by default.
  */
-export const MAX_CLOCK_STEP_MS = 60_000;
-/** A wall clock that was set forward is trusted after it has run on for this long. */
-const CLOCK_CONFIRMED_AFTER_MS = 3_600_000;
+export const BACKLOG_BATCHING: Batching = {
+  timeoutMs: 0,
+  minSize: 0,
+  maxSize: 1024 * 1024,
+  sizer: "bytes",
+  metadataKeys: [],
+};
 
 /**
- * A time of day for removing old data: a wall clock that jumps forward does not make everything old at once. After a
- * jump, the time continues by the monotonic clock until the wall clock has run for an hour without another jump. Then
- * the wall clock is trusted, so that a machine that was asleep or off does not stay behind forever. If the wall clock
- * is set back, this time follows at once, unless backward jumps are to be treated like forward ones.
+ * Returns the configured batching, or the batching for backlogs if merge_backlog is on. Without retries the first
+ * attempt is the last one, and no entry may be given up because of others in its request, so each is sent alone.
  */
-export class SteadyTime {
-  private readonly clock: Clock;
-  private readonly followsBack: boolean;
-  private time: number;
-  private readAt: number;
-  private jump: { readonly offset: number; readonly since: number } | undefined;
+export function createSendBatchingOf(
+  settings: CompleteSettings,
+  configured: BatchingOf,
+  isSealing: boolean,
+): BatchingOf {
+  const { enabled, max_retries } = settings.retry_on_failure;
+  const isMerging = settings.sending_queue.merge_backlog && enabled && max_retries > 0;
+  const wanted = isSealing ? withLargeRequests(configured) : configured;
+  return isMerging ? (pipeline) => wanted(pipeline) ?? BACKLOG_BATCHING : wanted;
+}
 
-  constructor(clock: Clock, { followsBack = true } = {}) {
-    this.clock = clock;
-    this.followsBack = followsBack;
-    this.time = clock.now();
-    this.readAt = clock.monotonic();
-  }
+/** A sealed entry is no request over gRPC, but an object: small ones cost more than large ones. */
+const MAX_SEALED_BYTES = 16 * 1024 * 1024;
 
-  /** Sets the last time of day that is known to have been correct, from before this object was created. */
-  startFrom(lastKnown: number): void {
-    if (this.time - lastKnown > MAX_CLOCK_STEP_MS) this.time = lastKnown;
-  }
-
-  /** Whether the wall clock is ahead and not trusted yet. */
-  get isAhead(): boolean {
-    return this.jump !== undefined;
-  }
-
-  /** Milliseconds since the epoch. */
-  now(): number {
-    const monotonic = this.clock.monotonic();
-    this.time += monotonic - this.readAt;
-    this.readAt = monotonic;
-    const offset = this.clock.now() - this.time;
-    if (this.isSmall(offset) || this.isConfirmed(offset, monotonic)) {
-      this.time += offset;
-      this.jump = undefined;
-    }
-    return this.time;
-  }
-
-  private isSmall(offset: number): boolean {
-    return (this.followsBack ? offset : Math.abs(offset)) <= MAX_CLOCK_STEP_MS;
-  }
-
-  private isConfirmed(offset: number, monotonic: number): boolean {
-    if (this.jump === undefined || Math.abs(offset - this.jump.offset) > MAX_CLOCK_STEP_MS)
-      this.jump = { offset, since: monotonic };
-    return monotonic - this.jump.since >= CLOCK_CONFIRMED_AFTER_MS;
-  }
+/** Returns the same object for the same batching, by which entries are known to belong together. */
+function withLargeRequests(configured: BatchingOf): BatchingOf {
+  const large = new Map<Batching, Batching>();
+  return (pipeline) => {
+    const batching = configured(pipeline);
+    if (batching === undefined) return undefined;
+    const known = large.get(batching) ?? { ...batching, maxBytes: MAX_SEALED_BYTES };
+    large.set(batching, known);
+    return known;
+  };
 }

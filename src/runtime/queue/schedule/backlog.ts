@@ -70,6 +70,7 @@ export class Backlog {
 
   /** Milliseconds from the last `updateNow` until the next retry is due; undefined if none waits. */
   get dueIn(): number | undefined {
+    if (this.waiting.size === 0) return undefined;
     const due = this.waiting.nextDue;
     return due === undefined ? undefined : due - this.now;
   }
@@ -244,6 +245,7 @@ export class Backlog {
   }
 
   private takeDue(avoided: QueueItem | undefined): QueueItem | undefined {
+    if (this.waiting.size === 0) return undefined;
     const first = this.waiting.take(this.now);
     if (first === undefined || first !== avoided) return first;
     const other = this.waiting.take(this.now);

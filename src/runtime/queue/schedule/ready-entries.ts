@@ -1,4 +1,4 @@
-import type { Clock, Delivery } from "#contract";
+import { type Clock, type Delivery, SteadyTime } from "#contract";
 import { type Batching, MAX_MERGED_BYTES } from "#contract/operators";
 import type { Batch } from "#otlp";
 import {
@@ -8,7 +8,6 @@ import {
   type GroupLimits,
   isRetry,
   type QueueItem,
-  SteadyTime,
   sizeIn,
 } from "../entry/queue-item.js";
 import type { EntryRef, StoredEntry } from "../store/store.js";
