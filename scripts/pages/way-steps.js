@@ -145,6 +145,7 @@ export const RELOAD_STEPS = [
     text: "The builder makes what is new beside what runs.",
     paths: [
       "runtime/pipeline/graph-builder",
+      "runtime/pipeline/part-maker",
       "runtime/pipeline/component-maker",
       "runtime/pipeline/isolate",
       "runtime/pipeline/graph-journals",
@@ -160,7 +161,14 @@ export const RELOAD_STEPS = [
   {
     title: "Switch",
     text: "One synchronous step leads the streams through the new parts. The former ones drain behind it.",
-    paths: ["runtime/host/reload/swap", "runtime/net/", "runtime/pipeline/", "runtime/host/component-runner"],
+    paths: [
+      "runtime/host/reload/swap",
+      "runtime/host/reload/stopped-parts",
+      "runtime/host/reload/retire",
+      "runtime/net/",
+      "runtime/pipeline/",
+      "runtime/host/component-runner",
+    ],
   },
   {
     title: "Tell",

@@ -9,9 +9,11 @@ import type {
   Metrics,
   PlannedComponent,
   PlannedExporter,
+  PlannedPipeline,
   Processor,
 } from "#contract";
 import { checkComponent, GarbageCollection, guardExporter, type PluginTracker } from "#contract/border";
+import type { BuiltInProcessorContext } from "#contract/built-in";
 import { errorMessage } from "#contract/errors";
 import type { ExtensionServices } from "#contract/services";
 import type { Signal } from "#otlp/signals";
@@ -87,6 +89,10 @@ export class ComponentMaker {
     const own = { id, kind, logger: logger.child({ component: `${kind} ${id}` }) };
     const context = { ...own, metrics, clock, random, maxRecordSize, sockets };
     return { ...context, ...(authenticators && { authenticators }), ...(extensions && { extensions }) };
+  }
+
+  processorContextOf(id: string, { id: pipeline, signal }: PlannedPipeline): BuiltInProcessorContext {
+    return { ...this.contextOf(id, "processor"), signal, pipeline };
   }
 
   /** Creates a component. An error is rethrown with the component's name. */

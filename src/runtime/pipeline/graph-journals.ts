@@ -49,10 +49,6 @@ export class GraphJournals {
     return [...this.journals.values()];
   }
 
-  get(pipeline: string): Journal | undefined {
-    return this.journals.get(pipeline)?.journal;
-  }
-
   /** Must be called before the processors behind the journal are created, because they keep notes in it. */
   createOfPipeline(planned: PlannedPipeline): RunningJournal | undefined {
     const { id: pipeline, signal, durableIntake = "auto" } = planned;

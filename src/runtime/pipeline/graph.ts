@@ -1,18 +1,11 @@
 import type { Exporter, GraphPlan, PlannedExporter, PlannedPipeline } from "#contract";
 import { RecordGrowth } from "#contract/border";
-import { workerMode } from "#contract/operators";
 import { ComponentMaker } from "./component-maker.js";
 import { describeGraph } from "./describe-graph.js";
-import {
-  GraphBuilder,
-  type GraphParts,
-  type GraphServices,
-  processorContextWithoutJournal,
-  type RunningReceiver,
-  type TakenOver,
-} from "./graph-builder.js";
+import { GraphBuilder, type GraphParts, type TakenOver } from "./graph-builder.js";
 import type { RunningJournal } from "./graph-journals.js";
 import { Flows, IntakeBudget } from "./intake/intake.js";
+import { type GraphServices, PartMaker, type PartSettings, type RunningReceiver } from "./part-maker.js";
 import { pipelinesFedBy } from "./plan-paths.js";
 import { ReplaySteps } from "./replay-steps.js";
 import type { RunningExporter } from "./running-exporter.js";
@@ -76,8 +69,7 @@ export class Graph {
 
   /** Creates an exporter that is to take the place of another one behind the same outlet. */
   createExporter(spec: PlannedExporter, services: GraphServices): Exporter {
-    const mode = workerMode(spec.factory, spec.config);
-    if (!runsHere(services.exchange, mode, "exporter", spec.id)) return EXPORTER_ELSEWHERE;
+    if (!runsHere(services.exchange, "exporter", spec)) return EXPORTER_ELSEWHERE;
     return new ComponentMaker(services).createExporter(spec);
   }
 
@@ -121,11 +113,10 @@ export class Graph {
   prepare(plan: GraphPlan, services: GraphServices, takenOver?: TakenOver): PreparedParts {
     const isAborting = () => this.isAborting;
     const components = new ComponentMaker({ ...services, isAborting });
-    const builder = new GraphBuilder({
+    const settings: PartSettings = {
       ...services,
       components,
       plan,
-      takenOver,
       budget: this.budget,
       flows: this.flows,
       isAborting,
@@ -134,8 +125,13 @@ export class Graph {
         prepareReplay: (batch, pipeline, onlyCheck) => this.replaySteps.prepare(batch, pipeline, onlyCheck),
         hasPipeline: (pipeline) => this.replaySteps.hasPipeline(pipeline),
       },
-    });
-    const prepared = preparedBy(builder, components, plan, services.maxRecordSize);
+    };
+    const prepared = preparedBy(
+      new GraphBuilder(settings, new PartMaker(settings), takenOver),
+      components,
+      plan,
+      services.maxRecordSize,
+    );
     this.unused = prepared.parts.wiring;
     return prepared;
   }
@@ -168,7 +164,7 @@ function preparedBy(
 }
 
 function replayStepsOf(components: ComponentMaker, plan: GraphPlan, maxRecordSize: number): ReplaySteps {
-  const contextOf = (id: string, pipeline: PlannedPipeline) => processorContextWithoutJournal(components, id, pipeline);
+  const contextOf = (id: string, pipeline: PlannedPipeline) => components.processorContextOf(id, pipeline);
   return new ReplaySteps(plan, contextOf, () => new RecordGrowth(maxRecordSize));
 }
 

@@ -6,6 +6,11 @@ export function pipelinesFedBy(plan: GraphPlan, id: string, signal: Signal): Pla
   return plan.pipelines.filter((pipeline) => pipeline.receivers.includes(id) && pipeline.signal === signal);
 }
 
+/** The name by which a connector chooses this pipeline. */
+export function chosenName({ id, chosenAs = id }: PlannedPipeline): string {
+  return chosenAs;
+}
+
 /** Whether data of a pipeline reaches an exporter without changing its signal. */
 export function reachesExporter(plan: GraphPlan, { exporters, signal }: PlannedPipeline): boolean {
   const leadsToExporter = (id: string) => pipelinesFedBy(plan, id, signal).some((next) => reachesExporter(plan, next));

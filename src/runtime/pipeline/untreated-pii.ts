@@ -8,11 +8,11 @@ import type { GraphPlan, Logger, PlannedPipeline } from "#contract";
 export function untreatedPiiWarning(
   plan: GraphPlan,
   pipeline: PlannedPipeline,
-  index: number,
+  id: string,
   logger: Logger,
 ): (() => void) | undefined {
-  const { id, factory } = plan.processors.get(pipeline.processors[index]!)!;
-  const piiProcessor = factory.zone === undefined ? piiProcessorAfter(plan, pipeline, index) : undefined;
+  const hasZone = plan.processors.get(id)!.factory.zone !== undefined;
+  const piiProcessor = hasZone ? undefined : piiProcessorAfter(plan, pipeline, pipeline.processors.indexOf(id));
   if (piiProcessor === undefined) return undefined;
   let hasWarned = false;
   return () => {

@@ -85,6 +85,11 @@ export class Wiring {
     this.connectTo(from, branch, this.places.get(to)!, through);
   }
 
+  /** Leads from each of these places to the next one. */
+  connectInLine(places: readonly string[]): void {
+    for (const [i, place] of places.slice(1).entries()) this.connect(places[i]!, place, place);
+  }
+
   connectToEnd(from: string, end: string, through: (stream: Deliveries) => Observable<Outgoing>): void {
     this.connectTo(from, end, this.ends.get(end)!, through);
   }

@@ -1,6 +1,6 @@
-import type { ComponentKind, Delivery, Exporter, Processor, Receiver } from "#contract";
+import type { ComponentKind, Delivery, Exporter, PlannedComponent, Processor, Receiver } from "#contract";
 import { shutdownRefusal } from "#contract/errors";
-import { type Outlet, statefulProcessor, type WorkerMode } from "#contract/operators";
+import { type Outlet, statefulProcessor, type WorkerMode, workerMode } from "#contract/operators";
 
 /**
  * Moves deliveries between the workers of an agent, so that components see whole traces and series. Every worker builds
@@ -41,16 +41,19 @@ export interface ExchangePlace {
 /** The worker that runs what only one worker can run, and that has the queue directory of an agent without workers. */
 const FIRST_WORKER = 1;
 
+/** A planned component, as far as workers are concerned. */
+export type WorkerSpec = PlannedComponent<Parameters<typeof workerMode>[0]>;
+
 /**
  * Whether this worker runs a component that only one worker runs. Receivers are spread over the workers by their ids, so
  * that a reload moves none. Everything that may have a queue is in the first worker.
  */
 export function runsHere(
   exchange: WorkerExchange | undefined,
-  mode: WorkerMode,
   kind: ComponentKind,
-  id: string,
+  { id, factory, config }: WorkerSpec,
 ): boolean {
+  const mode = workerMode(factory, config);
   if (exchange === undefined || mode === "each") return true;
   if (kind !== "receiver") return mode !== "one" || exchange.number === FIRST_WORKER;
   return exchange.number === ownerOfReceiver(id, exchange.count);

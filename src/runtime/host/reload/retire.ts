@@ -19,7 +19,7 @@ export interface RetiredComponents {
 }
 
 /** An exporter that is not in the config any more, and where streams ended in it. */
-export interface RemovedExporter extends Pick<RunningExporter, "id" | "outlet"> {
+interface RemovedExporter extends Pick<RunningExporter, "id" | "outlet"> {
   readonly end: Former & { close(): void };
 }
 
