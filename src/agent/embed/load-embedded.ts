@@ -157,9 +157,11 @@ function untracedExporter(exporter: Exporter): Exporter {
     ...(check && { check: (abort: AbortSignal) => withoutTracing(() => exporter.check!(abort)) }),
     ...(stop && { stop: () => withoutTracing(() => exporter.stop!()) }),
     // The bound method itself, because an exporter sends for every request.
-    send: context.with.bind(context, UNTRACED, exporter.send, exporter) as Exporter["send"],
+    send: (context.with<Sending, Exporter["send"]>).bind(context, UNTRACED, exporter.send, exporter),
   };
 }
+
+type Sending = Parameters<Exporter["send"]>;
 
 function withoutTracing<T>(run: () => T): T {
   return context.with(UNTRACED, run);
