@@ -148,7 +148,7 @@ interface LazyChangesSettings {
   readonly add: (change: StoreChange) => void;
 }
 
-/** An update that is not written yet. `entry` is undefined if an acknowledgement has made it pointless. */
+/** An update that is not written yet. `entry` is undefined if it is pointless: after an acknowledgement, or in another state. */
 interface UnwrittenUpdate {
   entry: Entry | undefined;
   /** Whether a later update may still take its place among the changes that wait. */
@@ -251,7 +251,11 @@ export class LazyChanges {
       lazy: true,
       apply(transaction) {
         update.isOpen = false;
-        if (update.entry !== undefined) transaction.update(ref, update.entry);
+        if (update.entry === undefined) return;
+        const isFirst = !transaction.hasChanged(ref);
+        // It was for a state that the entry did not have. Retried after a commit that was written although it was reported
+        // as failed, it would come behind a change that was called after it.
+        if (!transaction.update(ref, update.entry) && isFirst) update.entry = undefined;
       },
       done,
       fail: done,

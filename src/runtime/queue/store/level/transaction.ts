@@ -89,6 +89,11 @@ export class Transaction {
     this.onlyAdds = false;
   }
 
+  /** Whether this transaction has changed the entry. */
+  hasChanged(ref: EntryRef): boolean {
+    return this.infos.has(ref);
+  }
+
   info(ref: EntryRef): EntryInfo | undefined {
     const changed = this.infos.get(ref);
     return changed === undefined ? this.lookUp(ref) : (changed ?? undefined);
@@ -127,11 +132,11 @@ export class Transaction {
 
   /**
    * Ignores an update that was made when the entry was in another state. It is older than the change of state, and comes
-   * after it only if a commit that was reported as failed had been written.
+   * after it only if a commit that was reported as failed had been written. Returns false then.
    */
-  update(ref: EntryRef, entry: Entry): void {
+  update(ref: EntryRef, entry: Entry): boolean {
     const info = this.info(ref);
-    if (info === undefined || !hasState(entry, info.state)) return;
+    if (info === undefined || !hasState(entry, info.state)) return false;
     this.onlyAdds = false;
     const changed = { ...entry, state: info.state };
     const head = headOf(ref, changed, info);
@@ -139,6 +144,7 @@ export class Transaction {
     if (isFailed) this.putFailed(ref, head);
     else this.write(refKey(RANGES.update, ref), frame(RANGES.update, ref, 0, head, []));
     this.setInfo(ref, infoOf(ref, head, info.changed || !isFailed), changed);
+    return true;
   }
 
   fail(ref: EntryRef, entry: Entry): void {

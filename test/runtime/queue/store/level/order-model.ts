@@ -18,6 +18,9 @@ interface Call {
   outcome: "lazy" | "waiting" | "written" | "unknown";
 }
 
+const isWritten = ({ outcome }: Call) => outcome === "written";
+const isUnknown = ({ outcome }: Call) => outcome === "unknown";
+
 /** An entry by its text, which stays whatever happens to its id and ref. */
 class ModelEntry {
   /** The looks that it may have before the calls. */
@@ -26,12 +29,12 @@ class ModelEntry {
   /** Where the store has it; undefined while that is not known. */
   stored: StoredEntry | undefined;
 
-  /** The looks after the first calls, as many as given, without those that have this or an unknown outcome. */
-  looksAfter(count: number, left?: Call["outcome"]): ReadonlySet<Look> {
+  /** The looks after the first calls, as many as given. Some of them may be left out. */
+  looksAfter(count: number, mayBeLeft = isUnknown): ReadonlySet<Look> {
     let looks = this.start;
-    for (const { apply, outcome } of this.calls.slice(0, count)) {
-      const isSure = outcome !== "unknown" && outcome !== left;
-      looks = new Set([...looks].flatMap((look) => (isSure ? [apply(look)] : [look, apply(look)])));
+    for (const call of this.calls.slice(0, count)) {
+      const isSure = !mayBeLeft(call);
+      looks = new Set([...looks].flatMap((look) => (isSure ? [call.apply(look)] : [look, call.apply(look)])));
     }
     return looks;
   }
@@ -42,9 +45,9 @@ class ModelEntry {
   }
 
   /** All looks from this number of calls on: what a crash may leave, or a read that began then may see. */
-  looksFrom(count: number, left?: Call["outcome"]): ReadonlySet<Look> {
+  looksFrom(count: number, mayBeLeft = isUnknown): ReadonlySet<Look> {
     const looks = new Set<Look>();
-    for (let n = count; n <= this.calls.length; n++) for (const look of this.looksAfter(n, left)) looks.add(look);
+    for (let n = count; n <= this.calls.length; n++) for (const look of this.looksAfter(n, mayBeLeft)) looks.add(look);
     return looks;
   }
 
@@ -161,10 +164,12 @@ export class OrderModel {
   /** Reads while other things happen. What it finds is not older than what was written when it began. */
   read(): void {
     const since = new Map([...this.entries].map(([text, entry]) => [text, entry.written]));
+    const written = new Set([...this.entries.values()].flatMap(({ calls }) => calls).filter(isWritten));
+    // An update shows at once, also if it is called behind another change that was not written when the read began.
+    const mayBeLeft = (call: Call) => call.outcome !== "lazy" && !written.has(call);
     const check = async () => {
       for (const [text, look] of await this.looks()) {
-        // An update shows at once, also if it is called behind another change that is not written yet.
-        const allowed = this.entries.get(text)?.looksFrom(since.get(text) ?? 0, "waiting");
+        const allowed = this.entries.get(text)?.looksFrom(since.get(text) ?? 0, mayBeLeft);
         if (!allowed?.has(look))
           throw new Error(`a read found ${text} ${look}, not ${[...(allowed ?? [])].join(" or ")}`);
       }
