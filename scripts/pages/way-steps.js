@@ -38,7 +38,6 @@ export const REQUEST_STEPS = [
     paths: [
       "runtime/contract/calls/",
       "runtime/queue/direct-path",
-      "agent/embed/",
       "exporters/",
       "runtime/net/",
       "runtime/queue/send/",
