@@ -132,12 +132,7 @@ export const RELOAD_STEPS = [
   {
     title: "Plan",
     text: "What is new, what has changed, and what stays as it runs.",
-    paths: [
-      "runtime/host/reload/named-files",
-      "runtime/host/reload/reload-plan",
-      "runtime/host/reload/changed-keys",
-      "runtime/pipeline/journal-place",
-    ],
+    paths: ["runtime/host/reload/named-files", "runtime/host/reload/reload-plan", "runtime/host/reload/changed-keys"],
   },
   {
     title: "Make",
@@ -150,7 +145,6 @@ export const RELOAD_STEPS = [
       "runtime/pipeline/graph-journals",
       "runtime/pipeline/create-outlet",
       "runtime/pipeline/worker-exchange",
-      "runtime/pipeline/untreated-pii",
       "runtime/pipeline/plan-paths",
       "runtime/pipeline/replay-steps",
       "runtime/contract/",

@@ -19,7 +19,8 @@ import { systemClock } from "../../src/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
 import type { GraphPlan, PlannedComponent } from "../../src/runtime/contract/plan.js";
 import { uncheckedExporterSettingsSchema } from "../../src/runtime/contract/schema/exporter-settings.js";
-import { buildGraph, type Graph, type PreparedParts } from "../../src/runtime/pipeline/graph.js";
+import { buildGraph, type Graph } from "../../src/runtime/pipeline/graph.js";
+import type { GraphParts } from "../../src/runtime/pipeline/graph-builder.js";
 
 /** A graph described by functions, for tests of the pipeline alone. */
 export interface Sketch {
@@ -39,7 +40,7 @@ export interface SketchedGraph {
   /** By receiver id, then signal. */
   intake(receiver: string, signal?: Signal): Intake;
   /** Makes the parts of another description beside those that run. All components with the same name stay. */
-  prepare(next: Sketch): PreparedParts;
+  prepare(next: Sketch): GraphParts;
   close(): void;
 }
 

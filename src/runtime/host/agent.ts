@@ -78,7 +78,7 @@ export class Agent implements BuiltInHost {
   private interruptStart = () => {};
   private readonly removeGauges: (() => void)[] = [];
   /** Gives other components access to the authenticators of started extensions. */
-  readonly authenticators: Authenticators = startedAuthenticators((id) => this.running.extensions.get(id));
+  readonly authenticators: Authenticators = startedAuthenticators((id) => this.running.extensions.get(id)?.extension);
 
   /** Gives receivers access to what started extensions offer them. */
   private readonly extensions: ExtensionServices = startedServices((id) => this.running.extensions.get(id)?.extension);
@@ -150,7 +150,7 @@ export class Agent implements BuiltInHost {
     const agent = { graph, running, runner, sockets, leaving, clock, logger: this.options.logger, services };
     const stopped = new StoppedParts(agent);
     try {
-      const replaced = await new Swap({ agent, stopped, before: this.config, after: config, plan }).run();
+      const replaced = await new Swap({ ...agent, stopped }, this.config, config, plan).run();
       this.retiring = retire(agent, replaced, config.service.shutdown_timeout);
     } catch (error) {
       throw withLostParts(asAgentError(asStartError(error)), stopped.lost);
@@ -347,7 +347,8 @@ export class Agent implements BuiltInHost {
   }
 
   private async shutDown(timeoutMs: number): Promise<void> {
-    if (this.reloading !== undefined) await this.runner.waitFor(this.reloading.then(ignore, ignore), timeoutMs);
+    const ended = () => {};
+    if (this.reloading !== undefined) await this.runner.waitFor(this.reloading.then(ended, ended), timeoutMs);
     this.currentState = "draining";
     this.intakeState.isOpen = false;
     await this.runner.waitFor(this.drain(), timeoutMs, () => {
@@ -396,23 +397,19 @@ function notReadyProblem(state: BuiltInHost["state"]): Problem {
   return { severity: "error", code: "start_failed", place: undefined, path: "", message };
 }
 
-function ignore(): void {}
-
 function asStartError(error: unknown): unknown {
   return error instanceof ComponentCreateError ? new ComponentStartError(error.component, error.cause) : error;
 }
 
 /** The authenticators of started extensions. A config that refers to any other does not load. */
-function startedAuthenticators(
-  find: (id: string) => { readonly extension: BuiltInExtension } | undefined,
-): Authenticators {
+function startedAuthenticators(find: (id: string) => BuiltInExtension | undefined): Authenticators {
   const found = <T>(id: string, side: AuthSide, authenticator: T | undefined): T => {
     if (authenticator !== undefined) return authenticator;
     throw new StartError(`extension "${id}" cannot authenticate for a ${side}`, ["auth", "authenticator"]);
   };
   return {
-    server: (id) => found(id, "server", find(id)?.extension.serverAuthenticator),
-    client: (id) => found(id, "client", find(id)?.extension.clientAuthenticator),
+    server: (id) => found(id, "server", find(id)?.serverAuthenticator),
+    client: (id) => found(id, "client", find(id)?.clientAuthenticator),
   };
 }
 

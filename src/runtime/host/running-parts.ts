@@ -9,9 +9,6 @@ export interface StartedExtension extends StartedComponent {
   readonly extension: BuiltInExtension;
 }
 
-/** Makes an extension with its context. */
-type CreateExtension = (spec: ExtensionSpec) => BuiltInExtension;
-
 /**
  * The started components of an agent, by id. Each method starts one component and adds it, so that a stop finds it. If
  * the agent is stopping already, the component is stopped again, and the start rejects.
@@ -24,10 +21,11 @@ export class RunningParts {
   readonly journals = new Map<string, StartedComponent>();
   readonly receivers = new Map<string, StartedComponent>();
   private readonly runner: ComponentRunner;
-  private readonly createExtension: CreateExtension;
+  /** Makes an extension with its context. */
+  private readonly createExtension: (spec: ExtensionSpec) => BuiltInExtension;
   private readonly isStopping: () => boolean;
 
-  constructor(runner: ComponentRunner, createExtension: CreateExtension, isStopping: () => boolean) {
+  constructor(runner: ComponentRunner, createExtension: RunningParts["createExtension"], isStopping: () => boolean) {
     this.runner = runner;
     this.createExtension = createExtension;
     this.isStopping = isStopping;
@@ -55,8 +53,7 @@ export class RunningParts {
     return this.add(this.outlets, { id: spec.id, stop: async () => outlet.stop?.() });
   }
 
-  async startJournal({ owner, journal, name }: RunningJournal, config: ResolvedConfig): Promise<StartedComponent> {
-    const { path } = owner;
+  async startJournal({ path, journal, name }: RunningJournal, config: ResolvedConfig): Promise<StartedComponent> {
     const spec = { path: path.join("."), placeOf: () => config.placeOf(path) };
     await this.runner.start(spec, () => journal.start());
     return this.add(this.journals, { id: name, stop: () => journal.stop() });

@@ -65,14 +65,6 @@ export class ComponentCreateError extends Error {
   }
 }
 
-function createComponent<T>(spec: PlannedComponent<unknown>, create: () => T): T {
-  try {
-    return create();
-  } catch (error) {
-    throw new ComponentCreateError(spec, error);
-  }
-}
-
 /** Creates components with the services that they need; components of plugins get guards. */
 export class ComponentMaker {
   private readonly settings: ComponentServices;
@@ -97,12 +89,16 @@ export class ComponentMaker {
 
   /** Creates a component. An error is rethrown with the component's name. */
   create<T>(spec: PlannedComponent<unknown>, create: () => T): T {
-    return createComponent(spec, create);
+    try {
+      return create();
+    } catch (error) {
+      throw new ComponentCreateError(spec, error);
+    }
   }
 
   createExporter(spec: PlannedExporter): Exporter {
     const context = this.contextOf(spec.id, "exporter");
-    const created = createComponent(spec, () => checkComponent("exporter", spec.factory.create(spec.config, context)));
+    const created = this.create(spec, () => checkComponent("exporter", spec.factory.create(spec.config, context)));
     const { logger, clock } = context;
     const { pluginTracker } = this.settings;
     return spec.plugin === undefined ? created : guardExporter(spec.id, created, { logger, clock, pluginTracker });
@@ -119,7 +115,7 @@ export class ComponentMaker {
     const { metrics, logger, clock } = this.contextOf(spec.id, kind);
     const attributes = { [kind]: spec.id, otel_signal: from };
     const counter = (name: string, description: string) => metrics.counter(name, { description }, attributes);
-    return createComponent(spec, () =>
+    return this.create(spec, () =>
       isolate(() => checkComponent(kind, create()), {
         id: spec.id,
         logger,

@@ -3,27 +3,26 @@ import type { GraphDescription, GraphEdge, GraphNode } from "#contract/operation
 
 /** Describes a plan as nodes and edges, receivers first and exporters last. */
 export function describeGraph(plan: GraphPlan): GraphDescription {
-  const inPipelines = (has: (pipeline: PlannedPipeline) => boolean) => placesOf(plan.pipelines.filter(has));
-  const receivers = [...plan.receivers.values()].map((spec) =>
-    nodeOf("receiver", nodeId("receiver", spec.id), spec, inPipelines(fedBy(spec.id))),
-  );
+  const nodesOf = (
+    kind: "receiver" | "connector" | "exporter",
+    specs: ReadonlyMap<string, PlannedComponent<{ readonly type: string }>>,
+    ends: (pipeline: PlannedPipeline) => readonly string[],
+  ) =>
+    [...specs.values()].map((spec) => {
+      const pipelines = plan.pipelines.filter((pipeline) => ends(pipeline).includes(spec.id));
+      return nodeOf(kind, nodeId(kind, spec.id), spec, pipelines);
+    });
   const processors = plan.pipelines.flatMap((pipeline) =>
     pipeline.processors.map((id) =>
-      nodeOf("processor", processorNodeId(pipeline.id, id), plan.processors.get(id)!, placesOf([pipeline])),
+      nodeOf("processor", processorNodeId(pipeline.id, id), plan.processors.get(id)!, [pipeline]),
     ),
   );
-  const connectors = [...plan.connectors.values()].map((spec) =>
-    nodeOf(
-      "connector",
-      nodeId("connector", spec.id),
-      spec,
-      inPipelines((pipeline) => fedBy(spec.id)(pipeline) || endsIn(spec.id)(pipeline)),
-    ),
-  );
-  const exporters = [...plan.exporters.values()].map((spec) =>
-    nodeOf("exporter", nodeId("exporter", spec.id), spec, inPipelines(endsIn(spec.id))),
-  );
-  const nodes = [...receivers, ...processors, ...connectors, ...exporters];
+  const nodes = [
+    ...nodesOf("receiver", plan.receivers, ({ receivers }) => receivers),
+    ...processors,
+    ...nodesOf("connector", plan.connectors, ({ receivers, exporters }) => [...receivers, ...exporters]),
+    ...nodesOf("exporter", plan.exporters, ({ exporters }) => exporters),
+  ];
   return { nodes, edges: plan.pipelines.flatMap((pipeline) => edgesOf(plan, pipeline)) };
 }
 
@@ -59,19 +58,8 @@ function nodeOf(
   kind: GraphNode["kind"],
   id: string,
   { id: name, factory }: PlannedComponent<{ readonly type: string }>,
-  places: Pick<GraphNode, "pipelines" | "signals">,
+  pipelines: readonly PlannedPipeline[],
 ): GraphNode {
-  return { id, kind, name, type: factory.type, ...places };
-}
-
-function placesOf(pipelines: readonly PlannedPipeline[]): Pick<GraphNode, "pipelines" | "signals"> {
-  return { pipelines: pipelines.map(({ id }) => id), signals: [...new Set(pipelines.map(({ signal }) => signal))] };
-}
-
-function fedBy(id: string) {
-  return ({ receivers }: PlannedPipeline) => receivers.includes(id);
-}
-
-function endsIn(id: string) {
-  return ({ exporters }: PlannedPipeline) => exporters.includes(id);
+  const signals = [...new Set(pipelines.map(({ signal }) => signal))];
+  return { id, kind, name, type: factory.type, pipelines: pipelines.map((each) => each.id), signals };
 }

@@ -15,10 +15,10 @@ import { OutletRoutes } from "./create-outlet.js";
 import { nodeId, processorNodeId } from "./describe-graph.js";
 import { GraphJournals, type RunningJournal } from "./graph-journals.js";
 import { countedBy } from "./intake/intake.js";
-import { journalPlace } from "./journal-place.js";
 import type { Choose } from "./junction.js";
 import type { PartMaker, PartSettings, PlannedConnector, RunningReceiver } from "./part-maker.js";
-import { chosenName, reachesExporter } from "./plan-paths.js";
+import { chosenName, journalPlace, reachesExporter } from "./plan-paths.js";
+import type { ReplaySteps } from "./replay-steps.js";
 import { outgoing, type RunningExporter } from "./running-exporter.js";
 import type { GraphEntry } from "./streams.js";
 import { Wiring } from "./wiring.js";
@@ -33,6 +33,7 @@ export interface GraphParts {
   readonly routes: ReadonlyMap<string, OutletRoutes>;
   /** In start order: each comes after those that it feeds. */
   readonly journals: readonly RunningJournal[];
+  readonly replaySteps: ReplaySteps;
 }
 
 /** Parts of the running graph, and which of them a new plan takes over. */
@@ -78,7 +79,7 @@ export class GraphBuilder {
     this.takenOver = takenOver;
     this.wiring = new Wiring({ ...settings, running: takenOver?.parts.wiring });
     const kept = (name: string) => this.kept(journalUnit(name))?.journals.find((journal) => journal.name === name);
-    this.journals = new GraphJournals({ ...settings, intakeLimit: settings.budget.limit, kept });
+    this.journals = new GraphJournals(settings, kept);
   }
 
   build(): GraphParts {
@@ -87,7 +88,8 @@ export class GraphBuilder {
     for (const pipeline of plan.pipelines) this.addPipeline(pipeline); // each comes after those that feed it
     const receivers = new Map([...plan.receivers].map(([id, spec]) => [id, this.receiver(spec)]));
     wiring.begin();
-    return { plan, wiring, receivers, exporters, routes, journals: this.journals.all.toReversed() };
+    const replaySteps = this.maker.replaySteps();
+    return { plan, wiring, receivers, exporters, routes, journals: this.journals.all.toReversed(), replaySteps };
   }
 
   /** Receivers and connectors ---> processors ---> exporters. */

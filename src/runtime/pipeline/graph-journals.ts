@@ -1,35 +1,20 @@
 import { defer, from, merge } from "rxjs";
-import type { Delivery, GraphPlan, PlannedPipeline, Processor } from "#contract";
-import type { Journal, JournalFactory, JournalSettings, OutletSettings } from "#contract/operators";
+import type { Delivery, PlannedPipeline, Processor } from "#contract";
+import type { Journal, JournalSettings } from "#contract/operators";
 import type { Signal } from "#otlp/signals";
-import type { ComponentServices } from "./component-maker.js";
-import { holdsDeliveries } from "./journal-place.js";
+import type { PartSettings } from "./part-maker.js";
+import { holdsDeliveries } from "./plan-paths.js";
 import { connectorJournalName } from "./replay-steps.js";
 import { DeliverySource, through } from "./streams.js";
 
 export interface RunningJournal {
-  readonly owner: JournalOwner;
   readonly journal: Journal;
-  /** Puts the journal into the stream of its owner. */
+  /** Puts the journal into a stream. */
   readonly operator: Processor;
   /** The pipeline, or the name that stands for one. */
   readonly name: string;
-}
-
-/** The pipeline or connector behind a journal, and its path in the config. */
-interface JournalOwner {
-  readonly id: string;
+  /** Of the pipeline or connector behind it, in the config. */
   readonly path: readonly string[];
-}
-
-interface GraphJournalsSettings extends ComponentServices {
-  readonly plan: GraphPlan;
-  readonly intakeLimit: number;
-  readonly journalFactory?: JournalFactory | undefined;
-  readonly keepsRefused?: boolean | undefined;
-  readonly replay: Pick<OutletSettings, "prepareReplay" | "hasPipeline">;
-  /** Returns the running journal of this name if it stays. */
-  readonly kept: (name: string) => RunningJournal | undefined;
 }
 
 /** A connector behind a journal keeps debts, not bytes: the window bounds how much is read again after a crash. */
@@ -37,11 +22,14 @@ const CONNECTOR_WINDOW_BYTES = 256 * 1024 * 1024;
 
 /** Creates the journals of a graph, and takes over those that stay. */
 export class GraphJournals {
-  private readonly settings: GraphJournalsSettings;
+  private readonly settings: PartSettings;
+  /** Returns the running journal of this name if it stays. */
+  private readonly kept: (name: string) => RunningJournal | undefined;
   private readonly journals = new Map<string, RunningJournal>();
 
-  constructor(settings: GraphJournalsSettings) {
+  constructor(settings: PartSettings, kept: (name: string) => RunningJournal | undefined) {
     this.settings = settings;
+    this.kept = kept;
   }
 
   /** In order of creation. */
@@ -55,8 +43,8 @@ export class GraphJournals {
     const durable = durableIntake === "auto" && !holdsDeliveries(this.settings.plan, planned) ? "off" : durableIntake;
     const keepsRefused = this.settings.keepsRefused === true && durableIntake !== "off";
     return this.add(
-      { pipeline, signal, durable, keepsRefused, windowBytes: this.settings.intakeLimit },
-      { id: pipeline, path: ["service", "pipelines", pipeline] },
+      { pipeline, signal, durable, keepsRefused, windowBytes: this.settings.budget.limit },
+      ["service", "pipelines", pipeline],
       `intake of pipeline ${pipeline}`,
     );
   }
@@ -67,16 +55,16 @@ export class GraphJournals {
     const pipeline = connectorJournalName(id);
     const durable = isWanted ? "auto" : "off";
     const settings = { signal, durable, windowBytes: CONNECTOR_WINDOW_BYTES, releasesPayloads: true } as const;
-    return this.add({ pipeline, ...settings }, { id, path: ["connectors", id] }, `journal of connector ${id}`);
+    return this.add({ pipeline, ...settings }, ["connectors", id], `journal of connector ${id}`);
   }
 
   private add(
     settings: Omit<JournalSettings, "consumer" | "clock" | "random" | "metrics" | "logger">,
-    owner: JournalOwner,
+    path: readonly string[],
     component: string,
   ): RunningJournal | undefined {
     const { journalFactory, clock, random, metrics, replay } = this.settings;
-    const kept = this.settings.kept(settings.pipeline);
+    const kept = this.kept(settings.pipeline);
     if (kept !== undefined) {
       this.journals.set(settings.pipeline, kept);
       return kept;
@@ -95,7 +83,7 @@ export class GraphJournals {
       return from(first);
     });
     const operator: Processor = (input) => merge(input.pipe(through(journal, output, logger)), begin);
-    const running = { owner, journal, operator, name: settings.pipeline };
+    const running = { path, journal, operator, name: settings.pipeline };
     this.journals.set(settings.pipeline, running);
     return running;
   }

@@ -1,14 +1,10 @@
-import type { Exporter, GraphPlan, PlannedExporter, PlannedPipeline } from "#contract";
-import { RecordGrowth } from "#contract/border";
+import type { Exporter, GraphPlan, PlannedExporter } from "#contract";
 import { ComponentMaker } from "./component-maker.js";
 import { describeGraph } from "./describe-graph.js";
 import { GraphBuilder, type GraphParts, type TakenOver } from "./graph-builder.js";
-import type { RunningJournal } from "./graph-journals.js";
 import { Flows, IntakeBudget } from "./intake/intake.js";
 import { type GraphServices, PartMaker, type PartSettings, type RunningReceiver } from "./part-maker.js";
 import { pipelinesFedBy } from "./plan-paths.js";
-import { ReplaySteps } from "./replay-steps.js";
-import type { RunningExporter } from "./running-exporter.js";
 import type { Retired, Wiring } from "./wiring.js";
 import { EXPORTER_ELSEWHERE, runsHere } from "./worker-exchange.js";
 
@@ -32,7 +28,6 @@ export class Graph {
   /** Traffic between the components. */
   readonly flows = new Flows();
   private current: GraphParts;
-  private replaySteps: ReplaySteps;
   /**
    * Set before anything is aborted: a connector that still runs must not pass refused deliveries to streams that have
    * ended.
@@ -44,10 +39,8 @@ export class Graph {
 
   constructor({ plan, intakeLimit, ...services }: GraphSettings) {
     this.budget = new IntakeBudget(intakeLimit);
-    const { parts, replaySteps } = this.prepare(plan, services);
-    this.current = parts;
-    this.replaySteps = replaySteps;
-    parts.wiring.use();
+    this.current = this.prepare(plan, services);
+    this.current.wiring.use();
     this.unused = undefined;
   }
 
@@ -59,14 +52,6 @@ export class Graph {
     return [...this.current.receivers.values()];
   }
 
-  get exporters(): readonly RunningExporter[] {
-    return [...this.current.exporters.values()];
-  }
-
-  get journals(): readonly RunningJournal[] {
-    return this.current.journals;
-  }
-
   /** Creates an exporter that is to take the place of another one behind the same outlet. */
   createExporter(spec: PlannedExporter, services: GraphServices): Exporter {
     if (!runsHere(services.exchange, "exporter", spec)) return EXPORTER_ELSEWHERE;
@@ -74,9 +59,8 @@ export class Graph {
   }
 
   /** Switches to prepared parts. Returns what they have replaced. If the graph is being stopped, the parts are too. */
-  use({ parts, replaySteps }: PreparedParts): Retired {
+  use(parts: GraphParts): Retired {
     this.unused = undefined;
-    this.replaySteps = replaySteps;
     this.current = parts;
     const retired = parts.wiring.use();
     for (const [id, routes] of parts.routes) routes.follow(parts.plan, id);
@@ -110,7 +94,7 @@ export class Graph {
   }
 
   /** Makes the parts of a plan. New places are connected; nothing that runs is changed. */
-  prepare(plan: GraphPlan, services: GraphServices, takenOver?: TakenOver): PreparedParts {
+  prepare(plan: GraphPlan, services: GraphServices, takenOver?: TakenOver): GraphParts {
     const isAborting = () => this.isAborting;
     const components = new ComponentMaker({ ...services, isAborting });
     const settings: PartSettings = {
@@ -122,18 +106,13 @@ export class Graph {
       isAborting,
       isAvailable: (pipeline) => this.isAvailable(pipeline),
       replay: {
-        prepareReplay: (batch, pipeline, onlyCheck) => this.replaySteps.prepare(batch, pipeline, onlyCheck),
-        hasPipeline: (pipeline) => this.replaySteps.hasPipeline(pipeline),
+        prepareReplay: (batch, pipeline, onlyCheck) => this.current.replaySteps.prepare(batch, pipeline, onlyCheck),
+        hasPipeline: (pipeline) => this.current.replaySteps.hasPipeline(pipeline),
       },
     };
-    const prepared = preparedBy(
-      new GraphBuilder(settings, new PartMaker(settings), takenOver),
-      components,
-      plan,
-      services.maxRecordSize,
-    );
-    this.unused = prepared.parts.wiring;
-    return prepared;
+    const parts = new GraphBuilder(settings, new PartMaker(settings), takenOver).build();
+    this.unused = parts.wiring;
+    return parts;
   }
 
   /** A pipeline is available while all of its exporters are, and at least one pipeline behind each connector. */
@@ -148,28 +127,4 @@ export class Graph {
       return fed.length === 0 || fed.some((next) => this.isAvailable(next.id));
     });
   }
-}
-
-/**
- * Outside of `Graph.prepare`, so that the functions made there, which parts keep for as long as they run, do not keep the
- * builder with all parts of its time.
- */
-function preparedBy(
-  builder: GraphBuilder,
-  components: ComponentMaker,
-  plan: GraphPlan,
-  maxRecordSize = Number.POSITIVE_INFINITY,
-): PreparedParts {
-  return { parts: builder.build(), replaySteps: replayStepsOf(components, plan, maxRecordSize) };
-}
-
-function replayStepsOf(components: ComponentMaker, plan: GraphPlan, maxRecordSize: number): ReplaySteps {
-  const contextOf = (id: string, pipeline: PlannedPipeline) => components.processorContextOf(id, pipeline);
-  return new ReplaySteps(plan, contextOf, () => new RecordGrowth(maxRecordSize));
-}
-
-/** The parts of another plan, ready to be used. */
-export interface PreparedParts {
-  readonly parts: GraphParts;
-  readonly replaySteps: ReplaySteps;
 }

@@ -1,8 +1,8 @@
 import { identity } from "rxjs";
 import type {
-  ComponentKind,
   GraphPlan,
   Intake,
+  Logger,
   PlannedComponent,
   PlannedExporter,
   PlannedPipeline,
@@ -10,7 +10,7 @@ import type {
   Receiver,
   ReceiverFactory,
 } from "#contract";
-import { checkComponent } from "#contract/border";
+import { checkComponent, RecordGrowth } from "#contract/border";
 import type { BuiltInConnectorFactory, BuiltInProcessorContext, BuiltInProcessorFactory } from "#contract/built-in";
 import { ReceiverHealth } from "#contract/operations";
 import type { Journal, JournalFactory, OutletFactory, OutletSettings } from "#contract/operators";
@@ -21,16 +21,15 @@ import { nodeId, processorNodeId } from "./describe-graph.js";
 import { createIntake, type Flows, type IntakeBudget, type IntakeState } from "./intake/intake.js";
 import { SlicedIntake } from "./intake/sliced-intake.js";
 import { chosenName, pipelinesFedBy } from "./plan-paths.js";
+import { ReplaySteps } from "./replay-steps.js";
 import { ReplaceableExporter, RunningExporter } from "./running-exporter.js";
 import type { DeliverySource } from "./streams.js";
-import { untreatedPiiWarning } from "./untreated-pii.js";
 import {
   EXPORTER_ELSEWHERE,
   OUTLET_ELSEWHERE,
   RECEIVER_ELSEWHERE,
   runsHere,
   type WorkerExchange,
-  type WorkerSpec,
 } from "./worker-exchange.js";
 
 /** The parts of every graph are made with these, whatever its plan. */
@@ -80,7 +79,7 @@ export class PartMaker {
   receiver(spec: PlannedComponent<ReceiverFactory>, sourceOf: (signal: Signal) => DeliverySource): RunningReceiver {
     const { components, clock, metrics, plan } = this.settings;
     const health = new ReceiverHealth(spec.id, clock, metrics);
-    if (!this.runsHere("receiver", spec))
+    if (!runsHere(this.settings.exchange, "receiver", spec))
       return { spec, receiver: RECEIVER_ELSEWHERE, health, intakes: [], isElsewhere: true };
     const sliced: SlicedIntake[] = [];
     const receiver = components.create(spec, () => {
@@ -98,7 +97,7 @@ export class PartMaker {
     journal: BuiltInProcessorContext["journal"],
   ): Processor {
     const { components, flows, plan } = this.settings;
-    if (!this.runsHere("processor", spec)) return identity;
+    if (!runsHere(this.settings.exchange, "processor", spec)) return identity;
     const node = processorNodeId(pipeline.id, spec.id);
     const context = components.processorContextOf(spec.id, pipeline);
     const create = creatorOf(spec.factory, spec.config, journal === undefined ? context : { ...context, journal });
@@ -113,7 +112,7 @@ export class PartMaker {
 
   connector(spec: PlannedConnector, from: Signal, to: Signal, journal: Journal["exchange"]): Processor {
     const { components, flows, isAvailable, plan } = this.settings;
-    if (!this.runsHere("connector", spec)) return identity;
+    if (!runsHere(this.settings.exchange, "connector", spec)) return identity;
     const targets = pipelinesFedBy(plan, spec.id, to).map(chosenName);
     const context = { ...components.contextOf(spec.id, "connector"), from, to, targets, isAvailable, journal };
     const create = creatorOf(spec.factory, spec.config, context);
@@ -125,11 +124,17 @@ export class PartMaker {
   exporter(spec: PlannedExporter, routes: OutletRoutes): RunningExporter {
     const { components, replay } = this.settings;
     const context = components.contextOf(spec.id, "exporter");
-    const isHere = this.runsHere("exporter", spec);
+    const isHere = runsHere(this.settings.exchange, "exporter", spec);
     const replaceable = new ReplaceableExporter(isHere ? components.createExporter(spec) : EXPORTER_ELSEWHERE);
     const settings = { ...this.settings, ...replay };
     const outlet = isHere ? createOutlet(spec, replaceable, context, routes, settings) : OUTLET_ELSEWHERE;
-    return new RunningExporter({ spec, replaceable, outlet, logger: context.logger });
+    return new RunningExporter(spec, replaceable, outlet, context.logger);
+  }
+
+  replaySteps(): ReplaySteps {
+    const { components, maxRecordSize = Number.POSITIVE_INFINITY, plan } = this.settings;
+    const contextOf = (id: string, pipeline: PlannedPipeline) => components.processorContextOf(id, pipeline);
+    return new ReplaySteps(plan, contextOf, () => new RecordGrowth(maxRecordSize));
   }
 
   private intakesOf(
@@ -157,10 +162,6 @@ export class PartMaker {
     }
     return intakes;
   }
-
-  private runsHere(kind: ComponentKind, spec: WorkerSpec): boolean {
-    return runsHere(this.settings.exchange, kind, spec);
-  }
 }
 
 /** The result is kept for as long as the component runs. Made here, so that it keeps nothing else of the graph. */
@@ -170,4 +171,38 @@ function creatorOf<Config, Context, T>(
   context: Context,
 ): () => T {
   return () => factory.create(config, context);
+}
+
+/**
+ * Returns a function that warns once about dead letters with untreated personal data, because the `pii` processor comes
+ * later; undefined if there is none. Processors with a zone were checked when the config was loaded. Whether other
+ * processors take records out of the pipeline is unknown until they do.
+ */
+function untreatedPiiWarning(
+  plan: GraphPlan,
+  pipeline: PlannedPipeline,
+  id: string,
+  logger: Logger,
+): (() => void) | undefined {
+  const hasZone = plan.processors.get(id)!.factory.zone !== undefined;
+  const piiProcessor = hasZone ? undefined : piiProcessorAfter(plan, pipeline, pipeline.processors.indexOf(id));
+  if (piiProcessor === undefined) return undefined;
+  let hasWarned = false;
+  return () => {
+    if (hasWarned) return;
+    hasWarned = true;
+    const message = `"${id}" makes dead letters of records before "${piiProcessor}" has treated them: they are stored untreated`;
+    logger.warn({ pipeline: pipeline.id }, `${message}. Put it after "${piiProcessor}"`);
+  };
+}
+
+/** The processor that treats personal data after this position, in the pipeline or in those behind its connectors. */
+function piiProcessorAfter(plan: GraphPlan, pipeline: PlannedPipeline, index: number): string | undefined {
+  const inPipeline = pipeline.processors.slice(index + 1).find((id) => plan.processors.get(id)?.factory.zone === "pii");
+  if (inPipeline !== undefined) return inPipeline;
+  const connectors = pipeline.exporters.filter((id) => plan.connectors.has(id));
+  const next = plan.pipelines.filter(
+    ({ signal, receivers }) => signal === pipeline.signal && receivers.some((id) => connectors.includes(id)),
+  );
+  return next.map((one) => piiProcessorAfter(plan, one, -1)).find((id) => id !== undefined);
 }

@@ -24,13 +24,6 @@ export function outgoing(pipeline: string): OperatorFunction<Delivery, Outgoing>
   return map((delivery) => new Outgoing(delivery, pipeline));
 }
 
-interface RunningSettings {
-  readonly spec: PlannedExporter;
-  readonly replaceable: ReplaceableExporter;
-  readonly outlet: Outlet;
-  readonly logger: Logger;
-}
-
 /** An exporter of a graph and its outlet, at which streams end. */
 export class RunningExporter {
   readonly id: string;
@@ -40,7 +33,7 @@ export class RunningExporter {
   private readonly replaceable: ReplaceableExporter;
   private readonly logger: Logger;
 
-  constructor({ spec, replaceable, outlet, logger }: RunningSettings) {
+  constructor(spec: PlannedExporter, replaceable: ReplaceableExporter, outlet: Outlet, logger: Logger) {
     this.id = spec.id;
     this.spec = spec;
     this.replaceable = replaceable;

@@ -167,16 +167,14 @@ class HotSwap<In extends Refusable, Out> {
       this.logFailure(error);
       version.abort();
     }
-    version.subscription.add(() => this.versionEnded(version));
+    version.subscription.add(() => {
+      this.versions.delete(version);
+      this.completeIfDone();
+    });
   }
 
   private logFailure(error: unknown): void {
     this.logger.error({ err: error }, "a stream ended with an error");
-  }
-
-  private versionEnded(version: Version<In>): void {
-    this.versions.delete(version);
-    this.completeIfDone();
   }
 
   private completeIfDone(): void {

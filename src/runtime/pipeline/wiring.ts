@@ -53,7 +53,12 @@ export class Wiring {
   }
 
   entry(key: string): GraphEntry {
-    return this.entries.get(key) ?? this.addEntry(key);
+    const known = this.entries.get(key);
+    if (known !== undefined) return known;
+    const junction = this.junctionOf(key);
+    const entry = this.running?.entries.get(key) ?? new GraphEntry(key, junction);
+    this.entries.set(key, entry);
+    return entry;
   }
 
   hasPlace(key: string): boolean {
@@ -156,13 +161,6 @@ export class Wiring {
   abort(): void {
     for (const part of [...this.entries.values(), ...this.places.values(), ...this.ends.values()]) part.abort();
     for (const junction of this.junctions.values()) junction.complete();
-  }
-
-  private addEntry(key: string): GraphEntry {
-    const junction = this.junctionOf(key);
-    const entry = this.running?.entries.get(key) ?? new GraphEntry(key, junction);
-    this.entries.set(key, entry);
-    return entry;
   }
 
   private junctionOf(key: string, choose?: Choose): Junction {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
 import { nodeId } from "../../../src/runtime/pipeline/describe-graph.js";
-import type { PreparedParts } from "../../../src/runtime/pipeline/graph.js";
+import type { GraphParts } from "../../../src/runtime/pipeline/graph-builder.js";
 import { into, whenEnded } from "../../../src/runtime/pipeline/streams.js";
 import { Wiring } from "../../../src/runtime/pipeline/wiring.js";
 import { type Sketch, sketch } from "../../support/plan.js";
@@ -17,7 +17,7 @@ const two: Sketch = {
   pipelines: { ...one.pipelines, "logs/more": { receivers: ["more"], exporters: ["out", "own"] } },
 };
 
-const ownEndOf = ({ parts }: PreparedParts) => whenEnded([parts.wiring.end(nodeId("exporter", "own"))]);
+const ownEndOf = ({ wiring }: GraphParts) => whenEnded([wiring.end(nodeId("exporter", "own"))]);
 
 describe("a graph that is stopped while another config is prepared", () => {
   it("drains although prepared parts lead to its exporters, and ends them", async () => {

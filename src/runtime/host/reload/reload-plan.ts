@@ -100,12 +100,12 @@ class Planner {
     );
     const receivers = this.compareAll("receiver", before.receivers, after.receivers, (old, spec) => [
       ...this.reasons(old, spec),
-      ...(sameItems(signalsOf(before, spec.id), signalsOf(after, spec.id)) ? [] : ["other signals are read from it"]),
+      ...this.unlessSame((of) => reading(of, spec.id).map(({ signal }) => signal), "other signals are read from it"),
     ]);
     const connectors = this.compareAll("connector", before.connectors, after.connectors, (old, spec) => [
       ...this.ownReasons(old, spec),
-      ...(sameItems(fedBy(before, spec.id), fedBy(after, spec.id)) ? [] : ["it feeds other pipelines"]),
-      ...(sameItems(feeding(before, spec.id), feeding(after, spec.id)) ? [] : ["other signals come to it"]),
+      ...this.unlessSame((of) => reading(of, spec.id).map(({ id }) => id), "it feeds other pipelines"),
+      ...this.unlessSame((of) => feeding(of, spec.id).map(({ signal }) => signal), "other signals come to it"),
     ]);
     const processors = this.processors();
     const exporters = this.exporters();
@@ -138,6 +138,12 @@ class Planner {
     return [...steps, ...removed.map((id): ReloadStep => ({ kind, id, action: "remove", reasons: [] }))];
   }
 
+  /** The reason, unless both configs have the same items. */
+  private unlessSame(itemsOf: (config: ResolvedConfig) => readonly string[], reason: string): string[] {
+    const [before, after] = [this.before, this.after].map((config) => [...new Set(itemsOf(config))].sort());
+    return isDeepStrictEqual(before, after) ? [] : [reason];
+  }
+
   /** An extension that wraps exporters is never replaced. It gets its new defaults instead. */
   private extensionReasons(old: ExtensionSpec, spec: ExtensionSpec): string[] {
     const { restartKeys } = spec.factory;
@@ -166,7 +172,6 @@ class Planner {
 
   private processors(): ReloadStep[] {
     const { before, after } = this;
-    const inPipeline = (pipeline: PlannedPipeline) => pipeline.processors.map((id) => ({ id, pipeline }));
     const old = new Map(before.pipelines.map((pipeline) => [pipeline.id, pipeline]));
     const steps: ReloadStep[] = [];
     for (const pipeline of after.pipelines) {
@@ -174,11 +179,10 @@ class Planner {
       const compared = pipeline.processors.map((id) => this.compareProcessor(id, pipeline, running));
       steps.push(...this.withJournal(compared, pipeline, running));
     }
-    const remaining = new Set(after.pipelines.flatMap(inPipeline).map(({ id, pipeline }) => `${pipeline.id} ${id}`));
-    for (const { id, pipeline } of before.pipelines.flatMap(inPipeline)) {
-      if (remaining.has(`${pipeline.id} ${id}`)) continue;
-      steps.push({ kind: "processor", id, pipeline: pipeline.id, action: "remove", reasons: [] });
-    }
+    const remaining = new Map(after.pipelines.map(({ id, processors }) => [id, processors]));
+    for (const { id: pipeline, processors } of before.pipelines)
+      for (const id of processors.filter((each) => remaining.get(pipeline)?.includes(each) !== true))
+        steps.push({ kind: "processor", id, pipeline, action: "remove", reasons: [] });
     for (const { id, pipeline, action } of steps) if (action === "keep") this.kept.add(processorNodeId(pipeline!, id));
     return steps;
   }
@@ -321,18 +325,10 @@ function holds({ maxHeldBytes }: BuiltInProcessorFactory): boolean {
   return maxHeldBytes !== undefined;
 }
 
-function signalsOf({ pipelines }: ResolvedConfig, receiver: string): string[] {
-  return pipelines.filter(({ receivers }) => receivers.includes(receiver)).map(({ signal }) => signal);
+function reading({ pipelines }: ResolvedConfig, id: string): PlannedPipeline[] {
+  return pipelines.filter(({ receivers }) => receivers.includes(id));
 }
 
-function fedBy({ pipelines }: ResolvedConfig, connector: string): string[] {
-  return pipelines.filter(({ receivers }) => receivers.includes(connector)).map(({ id }) => id);
-}
-
-function feeding({ pipelines }: ResolvedConfig, connector: string): string[] {
-  return pipelines.filter(({ exporters }) => exporters.includes(connector)).map(({ signal }) => signal);
-}
-
-function sameItems(before: readonly string[], after: readonly string[]): boolean {
-  return isDeepStrictEqual([...new Set(before)].sort(), [...new Set(after)].sort());
+function feeding({ pipelines }: ResolvedConfig, connector: string): PlannedPipeline[] {
+  return pipelines.filter(({ exporters }) => exporters.includes(connector));
 }

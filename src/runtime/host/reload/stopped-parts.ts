@@ -84,13 +84,13 @@ export class StoppedParts {
     if (this.units.size === 0) return;
     const { graph, running } = this.agent;
     const keeps = (unit: string) => !this.units.has(unit);
-    const prepared = graph.prepare(config, this.agent.services(config), { parts: graph.parts, keeps });
-    const { exporters, journals, receivers } = prepared.parts;
+    const restored = graph.prepare(config, this.agent.services(config), { parts: graph.parts, keeps });
+    const { exporters, journals, receivers } = restored;
     for (const exporter of exporters.values())
       await this.again(nodeId("exporter", exporter.id), () => this.restart(exporter));
     for (const journal of journals)
       await this.again(journalUnit(journal.name), () => running.startJournal(journal, config));
-    graph.use(prepared);
+    graph.use(restored);
     for (const [id, receiver] of receivers)
       await this.again(nodeId("receiver", id), () => running.startReceiver(receiver));
   }

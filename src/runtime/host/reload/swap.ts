@@ -1,7 +1,7 @@
 import { overlap, type ResolvedConfig } from "#config/resolve";
 import type { Logger } from "#contract";
 import { formatAddress, type SharedSockets } from "#net";
-import { type GraphParts, journalUnit, nodeId, type PreparedParts, type RunningJournal } from "#pipeline";
+import { type GraphParts, journalUnit, nodeId, type RunningJournal } from "#pipeline";
 import { MAX_HELD_MS, type StartedComponent } from "../component-runner.js";
 import { taken } from "../running-parts.js";
 import type { ReloadPlan, ReloadStep } from "./reload-plan.js";
@@ -12,15 +12,8 @@ import type { StoppedParts, StoppingAgent } from "./stopped-parts.js";
 interface SwappedAgent extends StoppingAgent, RetiringAgent {
   readonly sockets: SharedSockets;
   readonly logger: Logger;
-}
-
-interface SwapSettings {
-  readonly agent: SwappedAgent;
   /** Has stopped nothing yet. */
   readonly stopped: StoppedParts;
-  readonly before: ResolvedConfig;
-  readonly after: ResolvedConfig;
-  readonly plan: ReloadPlan;
 }
 
 /** A step of a reload, and its inverse. A step that fails leaves nothing to undo. */
@@ -40,15 +33,13 @@ export class Swap {
   private readonly before: ResolvedConfig;
   private readonly after: ResolvedConfig;
   private readonly plan: ReloadPlan;
-  private readonly stopped: StoppedParts;
-  private prepared: PreparedParts | undefined;
+  private prepared: GraphParts | undefined;
   private retired = noComponents();
   /** Put new exporters in front of queues that run on. */
   private exchanges: (() => void)[] = [];
 
-  constructor({ agent, stopped, before, after, plan }: SwapSettings) {
+  constructor(agent: SwappedAgent, before: ResolvedConfig, after: ResolvedConfig, plan: ReloadPlan) {
     this.agent = agent;
-    this.stopped = stopped;
     this.before = before;
     this.after = after;
     this.plan = plan;
@@ -73,8 +64,8 @@ export class Swap {
 
   /** Each step is made when those before it are done, because it may depend on them. */
   private *steps(): Generator<ReversibleStep> {
-    const { graph, leaving, running, sockets } = this.agent;
-    const { before, after, stopped } = this;
+    const { graph, leaving, running, sockets, stopped } = this.agent;
+    const { before, after } = this;
 
     // 1. What can run beside its predecessor. A failure here ends the reload before anything that runs was touched.
     yield { name: "begin", do: () => sockets.beginReload(), undo: () => stopped.startAgain(before) };
@@ -122,7 +113,7 @@ export class Swap {
     const { graph, running } = this.agent;
     const { parts: old } = graph;
     const { retired } = this;
-    const { formers, entries } = graph.use(this.prepared!);
+    const { formers, entries } = graph.use(this.parts);
     graph.budget.limit = this.after.service.intake.max_bytes;
     for (const exchange of this.exchanges) exchange();
     for (const id of this.changed("receiver", "remove")) retired.receivers.push(...taken(running.receivers, id));
@@ -130,15 +121,11 @@ export class Swap {
     const removed = this.changed("exporter", "remove").map((id) => {
       return { id, outlet: old.exporters.get(id)!.outlet, end: old.wiring.end(nodeId("exporter", id)) };
     });
-    this.forget();
-    return { ...retired, formers, entries, removed };
-  }
-
-  /** An error that was made before the switch keeps the swap in memory, and must not keep all of its parts. */
-  private forget(): void {
+    // An error that was made before the switch keeps the swap in memory, and must not keep all of its parts.
     this.prepared = undefined;
     this.exchanges = [];
     this.retired = noComponents();
+    return { ...retired, formers, entries, removed };
   }
 
   private makeGraph(): void {
@@ -148,7 +135,7 @@ export class Swap {
   }
 
   private get parts(): GraphParts {
-    return this.prepared!.parts;
+    return this.prepared!;
   }
 
   private reconfigure({ extensions }: ResolvedConfig): void {
@@ -188,11 +175,11 @@ export class Swap {
   }
 
   private startJournal(planned: RunningJournal): ReversibleStep {
-    const { running } = this.agent;
+    const { running, stopped } = this.agent;
     const { name, journal } = planned;
     const start = () => running.startJournal(planned, this.after);
     const step = this.start(`start journal ${name}`, running.journals, name, start);
-    if (!this.stopped.has(journalUnit(name))) return step;
+    if (!stopped.has(journalUnit(name))) return step;
     const undo = async () => {
       journal.abort(); // its stream has not begun, so nothing else ends it
       await step.undo();
