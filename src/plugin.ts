@@ -8,23 +8,11 @@
 export { defineHandler, type HandlerContext, type HandlerMessage } from "./runtime/brokers/messages/handler.js";
 export {
   CONTRACT_VERSION,
-  type ComponentContext,
   type ComponentFactory,
-  type ConnectorContext,
   type ConnectorFactory,
-  type ExporterContext,
   type ExporterFactory,
-  type Extension,
-  type ExtensionContext,
   type ExtensionFactory,
-  type Host,
-  IDEMPOTENCY_HEADER,
-  type Intake,
-  type Processor,
-  type ProcessorContext,
   type ProcessorFactory,
-  type Receiver,
-  type ReceiverContext,
   type ReceiverFactory,
   type ReplayStep,
   type WorkerMode,
@@ -42,6 +30,20 @@ export { StartError } from "./runtime/contract/errors/start-error.js";
 // The arguments and the result of a `create` function.
 
 export type { Clock } from "./runtime/contract/clock.js";
+export type {
+  ComponentContext,
+  ConnectorContext,
+  ExporterContext,
+  Extension,
+  ExtensionContext,
+  Host,
+  Intake,
+  Processor,
+  ProcessorContext,
+  Receiver,
+  ReceiverContext,
+} from "./runtime/contract/component.js";
+export { IDEMPOTENCY_HEADER } from "./runtime/contract/component.js";
 export type { Exporter, SendOptions } from "./runtime/contract/exporter.js";
 export { limitedLog } from "./runtime/contract/limited-log.js";
 export type { Counter, Histogram, Logger, Metrics } from "./runtime/contract/observability.js";
@@ -68,7 +70,8 @@ export {
 
 export { type DeadLetter, deadLetter, type Setback } from "./runtime/contract/dead-letter.js";
 export type { Outcome } from "./runtime/contract/debt.js";
-export { Delivery, type Origin, type PartialRejection } from "./runtime/contract/delivery.js";
+export type { PartialRejection } from "./runtime/contract/delivery.js";
+export { Delivery, type Origin } from "./runtime/contract/delivery.js";
 export type { RefusalKind } from "./runtime/contract/errors/error-codes.js";
 export { isRefusal, Refusal, type RefusalCategory, type RefusalOptions } from "./runtime/contract/errors/refusal.js";
 export type { FailureReason } from "./runtime/contract/operations/failure-reasons.js";

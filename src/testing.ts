@@ -23,23 +23,7 @@ export {
 
 // Test doubles: clock, random numbers, an intake, deliveries, a faulty backend.
 
-export {
-  type EntryRef,
-  lastingStores,
-  MemoryStore,
-  type NewEntry,
-  NoopStore,
-  type OpenReport,
-  type QueueStore,
-  type StoredEntry,
-  StoreError,
-  type StoreStats,
-  schedulerClock,
-  type TestDelivery,
-  TestIntake,
-  type TestQueue,
-  testDelivery,
-} from "./agent/testing/component-inputs.js";
+export { schedulerClock, type TestDelivery, TestIntake, testDelivery } from "./agent/testing/component-inputs.js";
 export { FakeClock, flushPromises, Random } from "./agent/testing/fakes.js";
 export { type Faults, type FaultyExporter, faultyExporter } from "./agent/testing/faulty-exporter.js";
 export { Debt } from "./runtime/contract/debt.js";
@@ -56,3 +40,17 @@ export { storageConformance } from "./agent/testing/conformance/storage.js";
 export type { TestStorage } from "./agent/testing/conformance/storage-harness.js";
 
 // Stores: where queues keep their entries.
+
+export {
+  type EntryRef,
+  lastingStores,
+  MemoryStore,
+  type NewEntry,
+  NoopStore,
+  type OpenReport,
+  type QueueStore,
+  type StoredEntry,
+  StoreError,
+  type StoreStats,
+  type TestQueue,
+} from "./agent/testing/component-inputs.js";

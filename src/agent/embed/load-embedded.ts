@@ -157,11 +157,11 @@ function untracedExporter(exporter: Exporter): Exporter {
     ...(check && { check: (abort: AbortSignal) => withoutTracing(() => exporter.check!(abort)) }),
     ...(stop && { stop: () => withoutTracing(() => exporter.stop!()) }),
     // The bound method itself, because an exporter sends for every request.
-    send: (context.with<Sending, Exporter["send"]>).bind(context, UNTRACED, exporter.send, exporter),
+    send: (context.with<SendArguments, Exporter["send"]>).bind(context, UNTRACED, exporter.send, exporter),
   };
 }
 
-type Sending = Parameters<Exporter["send"]>;
+type SendArguments = Parameters<Exporter["send"]>;
 
 function withoutTracing<T>(run: () => T): T {
   return context.with(UNTRACED, run);

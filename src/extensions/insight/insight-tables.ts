@@ -135,7 +135,7 @@ function servicesOf(table: TopTable): RowServices {
  * Remembers the hashes of recent records in fixed memory. A hash that comes to the place of another replaces it, so a
  * repetition may go unnoticed, but what counts as one is one.
  */
-export class SeenHashes {
+class SeenHashes {
   private readonly lows: Uint32Array;
   private readonly highs: Uint32Array;
   private readonly mask: number;

@@ -184,7 +184,7 @@ const CHECK_MS = 20;
  * latest after three seconds. What has arrived by then has been read, so that closing an idle connection resets no
  * request.
  */
-export async function clientsQuiet(server: NetServer, clock: Clock): Promise<void> {
+async function clientsQuiet(server: NetServer, clock: Clock): Promise<void> {
   const since = clock.monotonic();
   let lastRequest = since;
   const onRequest = () => {

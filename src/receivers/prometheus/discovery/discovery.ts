@@ -10,7 +10,7 @@ export interface Discovery {
 }
 
 /** Targets with common labels, as files and servers list them. */
-export interface TargetGroup {
+interface TargetGroup {
   readonly targets: readonly string[];
   readonly labels?: Readonly<Record<string, string>> | undefined;
 }

@@ -218,4 +218,4 @@ export interface ReceiverStatus {
 }
 
 /** Facts about a source, by their names. */
-export type SourceFacts = Readonly<Record<string, string | number>>;
+type SourceFacts = Readonly<Record<string, string | number>>;

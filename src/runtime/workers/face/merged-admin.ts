@@ -206,7 +206,7 @@ function failedAt({ failure }: Entry): number {
 const CHECK_MS = 500;
 
 /** Rehydrations of an agent with several workers. The first worker, which has a queue of each exporter, runs them all. */
-export function rehydrationsOf(group: WorkerGroup, clock: Clock): Rehydrations {
+function rehydrationsOf(group: WorkerGroup, clock: Clock): Rehydrations {
   const get = (id: string) => group.askOne<Rehydration | undefined>(group.first, "rehydration", id);
   const tellEnd = async (id: string, onEnd: NonNullable<RehydrationStarter["onEnd"]>): Promise<void> => {
     const job = await get(id).catch(() => undefined);

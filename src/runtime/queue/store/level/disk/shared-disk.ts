@@ -17,7 +17,7 @@ const TIGHT_DISK_RESERVES = 2;
 const ROOMY_DISK_RESERVES = 3;
 
 /** The free bytes, and the bytes that removing the ballast would free. */
-export interface Room {
+interface Room {
   readonly free: number;
   readonly held: number;
 }
