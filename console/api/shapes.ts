@@ -1,7 +1,24 @@
 /** The API's answers as the console gets them, made from the agent's own types. Older agents may leave members out. */
 
-import type { Alert as AgentAlert, AgentAnswer, ExporterReading as AgentExporterReading, OtherAgent as AgentOfList, Overview as AgentOverview, Sample as AgentSample, StateCounts as AgentStateCounts, TappedRecord as AgentTappedRecord, Answers, NodeHistory, OttlTrialResult, ShownRehearsal } from "../../src/runtime/contract/api/answers.js";
-import type { ReplayReport as AgentReplayReport, ReplaySample as AgentReplaySample, ReplayJob } from "../../src/runtime/contract/operations/replay-job.js";
+import type {
+  Alert as AgentAlert,
+  AgentAnswer,
+  ExporterReading as AgentExporterReading,
+  OtherAgent as AgentOfList,
+  Overview as AgentOverview,
+  Sample as AgentSample,
+  StateCounts as AgentStateCounts,
+  TappedRecord as AgentTappedRecord,
+  Answers,
+  NodeHistory,
+  OttlTrialResult,
+  ShownRehearsal,
+} from "../../src/runtime/contract/api/answers.js";
+import type {
+  ReplayReport as AgentReplayReport,
+  ReplaySample as AgentReplaySample,
+  ReplayJob,
+} from "../../src/runtime/contract/operations/replay-job.js";
 
 export type { GraphDescription as Graph, GraphEdge, GraphNode } from "../../src/runtime/contract/inspect/inspection.js";
 
