@@ -20,7 +20,7 @@ import type {
   ReplayJob,
 } from "../../src/runtime/contract/operations/replay-job.js";
 
-export type { GraphDescription as Graph, GraphEdge, GraphNode } from "../../src/runtime/contract/inspect/inspection.js";
+export type { GraphDescription as Graph, GraphEdge, GraphNode } from "../../src/runtime/contract/inspect/graph.js";
 
 /** ISO 8601; a number is milliseconds since 1970. */
 export type Time = string | number;

@@ -1,13 +1,13 @@
 import type { Signal } from "#otlp/signals";
 import type { InsightAnswer, InsightCut, InsightCutRehearsal } from "../insight/insight-answers.js";
-import type { AgentFacts, GraphDescription } from "../inspect/inspection.js";
+import type { AgentFacts, GraphDescription } from "../inspect/graph.js";
 import type { DeadLetterPage, DeadLetterStats, ExporterStatus, ImportReport } from "../operations/admin.js";
 import type { AuditPage } from "../operations/audit.js";
 import type { ConfigControl, ConfigGeneration, ReloadReport } from "../operations/config-control.js";
 import type { DeadLetterGroups } from "../operations/dead-letter-groups.js";
 import type { Entry } from "../operations/entry.js";
 import type { OrphanedQueue, QueueAdoption } from "../operations/orphaned-queues.js";
-import type { ReceiverStatus } from "../operations/receiver-health.js";
+import type { ReceiverStatus } from "../operations/receiver-status.js";
 import type { ReplayJob } from "../operations/replay-job.js";
 import type { WorkerStatus } from "../operations/workers.js";
 import type { RehearsalStatus } from "../rehearsal/rehearsal-control.js";

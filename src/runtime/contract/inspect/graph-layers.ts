@@ -1,4 +1,4 @@
-import type { GraphEdge, GraphNode } from "./inspection.js";
+import type { GraphEdge, GraphNode } from "./graph.js";
 
 /** A place in a layer, for a node or for an edge that passes through the layer. */
 export interface Slot {

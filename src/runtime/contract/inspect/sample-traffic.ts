@@ -1,5 +1,6 @@
 import type { Batch } from "#otlp";
-import type { AgentInspection, GraphEdge } from "./inspection.js";
+import type { GraphEdge } from "./graph.js";
+import type { AgentInspection } from "./inspection.js";
 
 /** Which batches a sample consists of. */
 interface TrafficSampleSettings {

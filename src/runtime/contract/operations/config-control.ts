@@ -1,4 +1,4 @@
-import type { ConfigWarning } from "../inspect/inspection.js";
+import type { ConfigWarning } from "../inspect/graph.js";
 import type { Operator } from "./audit.js";
 
 /** The change that a reload makes, or would make, to one component. */

@@ -1,16 +1,8 @@
 /** Data and actions for operators: entries, dead letters, replays, the audit, the graph. */
 
+export type { GraphDescription, GraphEdge, GraphNode } from "../inspect/graph.js";
 export { layerGraph, type Slot } from "../inspect/graph-layers.js";
-export type {
-  AgentInspection,
-  BatchWatcher,
-  EdgeWatcher,
-  GraphDescription,
-  GraphEdge,
-  GraphNode,
-  NodeCounts,
-  Traffic,
-} from "../inspect/inspection.js";
+export type { AgentInspection, BatchWatcher, EdgeWatcher, NodeCounts, Traffic } from "../inspect/inspection.js";
 export { sampleTraffic } from "../inspect/sample-traffic.js";
 export { TapBudget } from "../inspect/tap-budget.js";
 export {
@@ -69,6 +61,7 @@ export { FAILURE_REASONS, FAILURE_RULES, type FailureReason, type FailureRule, r
 export { fromIsoTimes, withIsoTimes } from "./iso-times.js";
 export type { AdoptOptions, OrphanedQueue, OrphanedQueues, QueueAdoption } from "./orphaned-queues.js";
 export { reasonLog } from "./reason-log.js";
-export { ReceiverHealth, type ReceiverStatus, type SourceHealth } from "./receiver-health.js";
+export { ReceiverHealth, type SourceHealth } from "./receiver-health.js";
+export type { ReceiverStatus } from "./receiver-status.js";
 export type { ReplayEnd, ReplayJob, ReplayOutcome, ReplayReport, ReplaySample, ReplaySkip } from "./replay-job.js";
 export type { WorkerPart, WorkerStatus } from "./workers.js";

@@ -1,5 +1,6 @@
 import type { Clock } from "../clock.js";
 import type { Metrics } from "../observability.js";
+import type { ReceiverStatus, SourceFacts } from "./receiver-status.js";
 
 /**
  * @internal The health of a receiver. A receiver that reads from somewhere has a source for each queue, stream or
@@ -198,24 +199,3 @@ export class SourceHealth {
     this.facts = Object.keys(facts).length === 0 ? undefined : facts;
   }
 }
-
-/** The state of a receiver, as operators see it. Times are milliseconds since the epoch. */
-export interface ReceiverStatus {
-  readonly id: string;
-  /** `DOWN`: nothing can be read. `DEGRADED`: a part of it cannot, or more messages wait than `max_lag` allows. */
-  readonly state: "UP" | "DEGRADED" | "DOWN";
-  /** When it was handed data for the last time. */
-  readonly lastMessageAt?: number;
-  readonly lastError?: { readonly at: number; readonly source: string; readonly message: string };
-  /** Number of messages that wait at the source, if it is known. */
-  readonly lag?: number;
-  /** How often a source could be read again after a failure. */
-  readonly reconnects: number;
-  /** The sources that cannot be read: queues, topics, targets. */
-  readonly down: readonly string[];
-  /** Facts about sources, by their names: for SQS the redrive policy. */
-  readonly facts?: Readonly<Record<string, SourceFacts>>;
-}
-
-/** Facts about a source, by their names. */
-type SourceFacts = Readonly<Record<string, string | number>>;

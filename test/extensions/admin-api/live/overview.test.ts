@@ -12,7 +12,7 @@ import {
 } from "../../../../src/extensions/admin-api/live/alerts.js";
 import { overviewOf } from "../../../../src/extensions/admin-api/live/overview.js";
 import type { Admin, ExporterStatus } from "../../../../src/runtime/contract/operations/admin.js";
-import type { ReceiverStatus } from "../../../../src/runtime/contract/operations/receiver-health.js";
+import type { ReceiverStatus } from "../../../../src/runtime/contract/operations/receiver-status.js";
 import { deadLetter } from "../../../runtime/queue/operate/controls.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { startApi } from "../harness.js";
