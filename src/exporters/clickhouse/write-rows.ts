@@ -9,9 +9,9 @@ export interface TypedColumn extends ClickhouseColumn {
 }
 
 /**
- * Writes records as lines of the format JSONEachRow, in pieces that follow each other. Each line is written out at once, because keeping the pieces of
- * all lines would leave much garbage. A line may be large, because it repeats the resource, so other work gets its turn
- * between lines.
+ * Writes records as lines of the format JSONEachRow, in pieces that follow each other. A piece has many lines, because a
+ * piece for each line would leave much garbage; only a long line is one by itself. A line is long if it repeats a large
+ * resource, so other work gets its turn between lines, and between the columns of a long one.
  */
 export async function writeRows(
   members: readonly OwnedTree[],

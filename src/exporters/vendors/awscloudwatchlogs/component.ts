@@ -33,7 +33,7 @@ function createExporter(config: AwsCloudWatchLogsConfig, context: ExporterContex
       let at = 0;
       page.each((start, end, owner) => {
         const records = [page.records[at++]!];
-        const length = messages.bodyLength(start, end);
+        const length = end - start > MAX_EVENT_BYTES ? messages.bodyLength(start, end) : 0;
         if (length > MAX_EVENT_BYTES) return void refused.push({ records, refusal: tooLong(length) });
         const message = messages.messageOf(start, end, owner);
         events.push({ timeMs: messages.timeMs || now, message, records });

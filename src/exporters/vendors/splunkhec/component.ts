@@ -52,7 +52,7 @@ function createExporter(config: SplunkHecConfig, context: ExporterContext): Vend
         const place = page.records[at++]!;
         const isProfile = isLogs && isProfiling(batch.bytes, owner);
         if (isLogs && !(isProfile ? config.profiling_data_enabled : config.log_data_enabled)) return;
-        const atLeast = isLogs ? records.bodyLength(batch.bytes, start, end) : 0;
+        const atLeast = isLogs && end - start > longest ? records.bodyLength(batch.bytes, start, end) : 0;
         if (atLeast > longest) return void refused.push({ records: [place], refusal: tooLong(atLeast, longest) });
         const text = eventOf(batch, start, end, owner);
         if (text !== undefined) (isProfile ? profiles : events).push({ text, records: [place] });
@@ -154,7 +154,7 @@ function requestOf(events: readonly HecEvent[], to: Destination): VendorRequest 
 }
 
 function tooLong(size: number, limit: number): Refusal {
-  const message = `the event has ${size} bytes; max_event_size and max_content_length allow ${limit}`;
+  const message = `the event has at least ${size} bytes; max_event_size and max_content_length allow ${limit}`;
   return new Refusal("permanent", message, { category: "schema" });
 }
 

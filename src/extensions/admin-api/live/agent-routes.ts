@@ -64,6 +64,7 @@ export const agentsRoutes: readonly ApiRoute[] = [
 
 const AUDIT_FILTERS = ["since", "until", "actor", "action", "limit", "cursor"];
 
+/** The operators' actions, newest first. */
 export const auditRoutes: readonly ApiRoute[] = [
   route(OPERATIONS.audit, { query: AUDIT_FILTERS }, async ({ admin, values }) => {
     const { since, until, limit, ...texts } = values;

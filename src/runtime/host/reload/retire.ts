@@ -49,7 +49,7 @@ export async function retire(agent: RetiringAgent, replaced: ReplacedParts, time
   for (const extension of extensions.toReversed()) if (!kept.includes(extension)) await runner.stopInTime([extension]);
 }
 
-/** What has not ended in time is aborted. */
+/** Aborts the parts that have not ended in time. */
 function endAll(runner: ComponentRunner, parts: readonly Former[], timeoutMs: number): Promise<void> {
   return runner.waitFor(whenEnded(parts), timeoutMs, () => {
     for (const part of parts) part.abort();

@@ -148,7 +148,10 @@ interface LazyChangesSettings {
   readonly add: (change: StoreChange) => void;
 }
 
-/** An update that is not written yet. `entry` is undefined if it is pointless: after an acknowledgement, or in another state. */
+/**
+ * An update that is not written yet. `entry` is undefined if the update is pointless: the entry was acknowledged, or has
+ * another state.
+ */
 interface UnwrittenUpdate {
   entry: Entry | undefined;
   /** Whether a later update may still take its place among the changes that wait. */
@@ -253,8 +256,8 @@ export class LazyChanges {
         update.isOpen = false;
         if (update.entry === undefined) return;
         const isFirst = !transaction.hasChanged(ref);
-        // It was for a state that the entry did not have. Retried after a commit that was written although it was reported
-        // as failed, it would come behind a change that was called after it.
+        // The update was for a state that the entry did not have. If this commit is reported as failed although it was
+        // written, a retry would put the update behind a change that was called later.
         if (!transaction.update(ref, update.entry) && isFirst) update.entry = undefined;
       },
       done,
