@@ -55,7 +55,12 @@ export function CutDialog({ by, place, row, onClose }: CutDialogProps) {
   const [n, setN] = useState("10");
   const [label, setLabel] = useState(labels[0] ?? "");
   const asked = {
-    ...{ action, by, name, signal, context, place },
+    action,
+    by,
+    name,
+    signal,
+    context,
+    place,
     ...(action === "sample" && { n }),
     ...(action === "aggregate_label" && { label }),
   };

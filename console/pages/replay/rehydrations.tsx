@@ -41,8 +41,14 @@ export function Rehydrations() {
 }
 
 const NEW_DRAFT = {
-  ...{ from: "", to: "", since: "1d", until: "", timezone: "", where: "" },
-  ...{ region: "", endpoint: "" },
+  from: "",
+  to: "",
+  since: "1d",
+  until: "",
+  timezone: "",
+  where: "",
+  region: "",
+  endpoint: "",
 };
 /** They make no sense for folders. */
 const S3_FIELDS = ["region", "endpoint"];

@@ -83,7 +83,14 @@ async function runUntilStopped(context: CommandContext, isReloadDue: () => boole
       const plugins = { watch: watchdog, pluginFolders };
       const parent = { values, snapshotOf, shutdownTimeoutMs: timeout };
       const environment = {
-        ...{ shutdownTimeoutMs: timeout, terminal, ...plugins, remote, watched, taskOf, isReloadDue, parent },
+        shutdownTimeoutMs: timeout,
+        terminal,
+        ...plugins,
+        remote,
+        watched,
+        taskOf,
+        isReloadDue,
+        parent,
       };
       return await runConfig(config, factsOf(loaded), environment);
     } catch (error) {

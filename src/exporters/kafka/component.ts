@@ -217,7 +217,10 @@ const IDEMPOTENT_RETRIES = 20;
 const MESSAGE_OVERHEAD = 1024;
 /** Broker errors that concern the sent records, or a failure that the broker cannot name. */
 const RECORD_ERRORS: ReadonlySet<string> = new Set([
-  ...["CORRUPT_MESSAGE", "INVALID_TIMESTAMP", "INVALID_REQUEST", "UNKNOWN_SERVER_ERROR"],
+  "CORRUPT_MESSAGE",
+  "INVALID_TIMESTAMP",
+  "INVALID_REQUEST",
+  "UNKNOWN_SERVER_ERROR",
 ]);
 const TOO_LARGE: ReadonlySet<string> = new Set(["MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"]);
 

@@ -59,10 +59,8 @@ const LABELS: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     location: ["location", "cloud.availability_zone", "cloud.region"],
     cluster: ["cluster", "k8s.cluster.name", "k8s.cluster.uid"],
     namespace: ["namespace", "k8s.namespace.name"],
-    job: [
-      ...["job", "service.name", "faas.name", "k8s.deployment.name", "k8s.statefulset.name", "k8s.daemonset.name"],
-      ...["k8s.job.name", "k8s.cronjob.name"],
-    ],
+    job: `job service.name faas.name k8s.deployment.name k8s.statefulset.name k8s.daemonset.name k8s.job.name
+      k8s.cronjob.name`.split(/\s+/),
     instance: ["instance", "service.instance.id", "faas.instance", "k8s.pod.name", "host.id"],
   },
 };

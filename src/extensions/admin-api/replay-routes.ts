@@ -64,7 +64,10 @@ async function startReplay({ actor, body, acting }: RouteRequest<z.infer<typeof 
   // Results of statements with conditions reveal content, and editing needs this role too.
   if (transform !== undefined) requireReveal(actor, "transform changes records");
   const given = {
-    ...{ to, transform, samples, revealSamples: reveal },
+    to,
+    transform,
+    samples,
+    revealSamples: reveal,
     ...(rate !== undefined && { rate }),
     ...(generation !== undefined && { generation }),
     ...(pipeline !== undefined && { pipeline }),

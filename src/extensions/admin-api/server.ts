@@ -61,7 +61,10 @@ export async function startAdminServer(settings: AdminServerSettings): Promise<L
   const history = new History(settings.host, clock, () => alerts.check());
   const trials = new OttlTrials((ms, run) => clock.after(ms, run));
   const services = {
-    ...{ host, clock, agents, traceUrl },
+    host,
+    clock,
+    agents,
+    traceUrl,
     alerts,
     history,
     trials,
@@ -134,7 +137,13 @@ async function answerTo(
   const operator = (given: OperatorInput = {}) => operatorOf(request, given, actor);
   return found.route.answer({
     ...services,
-    ...{ admin: admin!, inspection: inspection!, id: found.params["id"] ?? "", query, request, actor, operator },
+    admin: admin!,
+    inspection: inspection!,
+    id: found.params["id"] ?? "",
+    query,
+    request,
+    actor,
+    operator,
     values: known === undefined ? {} : readParameters(query, known),
     body: () => readBody(request, takes!, maxBytes),
     acting: (given) => admin!.actingAs(operator(given)),

@@ -27,8 +27,11 @@ class Insight implements BuiltInExtension {
     ]);
     this.meter = new InsightMeter(
       {
-        ...{ places, ratio, prices: Object.fromEntries(prices) },
-        ...{ fullRate: fullRate / workers, memoryLimit: memory / workers },
+        places,
+        ratio,
+        prices: Object.fromEntries(prices),
+        fullRate: fullRate / workers,
+        memoryLimit: memory / workers,
       },
       { clock, random },
     );

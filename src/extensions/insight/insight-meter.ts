@@ -88,7 +88,10 @@ export class InsightMeter implements InsightSource {
     return {
       at: clock.now(),
       windowMs: Math.min(clock.monotonic() - this.startedAt, WINDOW_MS),
-      ...{ ratio, places, prices, memoryLimit },
+      ratio,
+      places,
+      prices,
+      memoryLimit,
       rows: this.rowsOf(by),
       capacity: table?.capacity ?? MAX_PLACES,
       evicted: table?.evicted ?? 0,

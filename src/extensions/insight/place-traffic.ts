@@ -57,10 +57,21 @@ export class PlaceTraffic {
     const { signal, pipeline } = edge;
     const [weightedRecords, weightedBytes, squaredRecords, squaredBytes, readBatches, batches] = this.totals();
     return {
-      ...{ id: placeId(edge), signal, pipeline, receiver, exporters, firstSeen, lastSeen },
+      id: placeId(edge),
+      signal,
+      pipeline,
+      receiver,
+      exporters,
+      firstSeen,
+      lastSeen,
       records: this.records.reduce(add),
       bytes: this.bytes.reduce(add),
-      ...{ weightedRecords, weightedBytes, squaredRecords, squaredBytes, readBatches, batches },
+      weightedRecords,
+      weightedBytes,
+      squaredRecords,
+      squaredBytes,
+      readBatches,
+      batches,
       byteSeries: this.inOrder(this.bytes),
       recordSeries: this.inOrder(this.records),
     };

@@ -101,15 +101,26 @@ export class Reliability implements BuiltInExtension {
     });
     const { controls, records } = this;
     this.orphans = new Orphans({
-      ...{ ...this.services, place: this.place, controls, moves: records.moves },
+      ...this.services,
+      place: this.place,
+      controls,
+      moves: records.moves,
       onRemoved: () => void this.workerQueues.look(),
     });
     this.workerQueues = new WorkerQueues({
-      ...{ ...this.services, place: this.place, controls, records, moves: records.moves, orphans: this.orphans },
+      ...this.services,
+      place: this.place,
+      controls,
+      records,
+      moves: records.moves,
+      orphans: this.orphans,
       openJournal: async (id) => this.refusedJournals.get(id)?.openForEntries(),
     });
     this.rehydrations = new RehydrationJobs({
-      ...{ ...this.services, random: context.random, controls, log: records.rehydrations },
+      ...this.services,
+      random: context.random,
+      controls,
+      log: records.rehydrations,
       openArchive: (place) => openArchive(place, context),
       isReady: () => host.state === "ready",
     });
@@ -236,7 +247,9 @@ export class Reliability implements BuiltInExtension {
   ): DeadLetterForwarder | undefined {
     if (to === "" || to === id || otherIds.includes(to)) return undefined;
     return new DeadLetterForwarder(id, to, {
-      ...{ ...this.services, controls: this.controls, toFirst: this.forwardsToFirst },
+      ...this.services,
+      controls: this.controls,
+      toFirst: this.forwardsToFirst,
     });
   }
 
@@ -263,7 +276,12 @@ export class Reliability implements BuiltInExtension {
     const id = journalId(journal.pipeline);
     const settings = journalSettings(this.defaults);
     return new PipelineJournal({
-      ...{ ...journal, id, acceptsNew, settings, language: this.language, generation: this.generation },
+      ...journal,
+      id,
+      acceptsNew,
+      settings,
+      language: this.language,
+      generation: this.generation,
       suspects: this.suspects,
       createStore: (options) =>
         this.place.createStore({ id }, settings, {

@@ -123,10 +123,9 @@ export class PodAttributes {
   }
 }
 
-const CONTAINER_FIELDS = [
-  ...["k8s.container.name", "container.id", "container.image.name", "container.image.tag"],
-  ...["container.image.repo_digests", "service.version", "service.instance.id"],
-];
+const CONTAINER_FIELDS =
+  `k8s.container.name container.id container.image.name container.image.tag container.image.repo_digests
+  service.version service.instance.id`.split(/\s+/);
 
 /** OpenTelemetry's conventions take the service name from the first of these owners that the pod has. */
 const SERVICE_NAMES = ["deployment", "replicaset", "statefulset", "daemonset", "cronjob", "job"].map(

@@ -94,7 +94,9 @@ function explainCandidate(
     score: one.score,
     isFound: one.isFound,
     reasons: EVIDENCE.filter(({ bit }) => (one.evidence & bit) !== 0).map(({ name, points, description }) => ({
-      ...{ name, points, description },
+      name,
+      points,
+      description,
     })),
   };
 }

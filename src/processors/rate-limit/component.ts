@@ -38,7 +38,9 @@ export const rateLimit = defineBuiltInProcessor<RateLimitConfig>({
   // Limits that are shared with other agents are shared with other workers too.
   shareOf(config, worker) {
     const share = ({ limit, burst, windowMs }: Limit) => ({
-      ...{ limit: shareOfLimit(limit, worker), burst: shareOfAmount(burst, worker), windowMs },
+      limit: shareOfLimit(limit, worker),
+      burst: shareOfAmount(burst, worker),
+      windowMs,
     });
     if (config.shared !== undefined) return config;
     return { ...config, perKey: share(config.perKey), global: config.global && share(config.global) };

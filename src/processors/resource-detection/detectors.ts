@@ -24,8 +24,17 @@ const INSTANCE = [...PLACE, "host.id", "host.image.id", "host.name", "host.type"
 const GCP: DetectorEntry = {
   detect: detectGcp,
   enabledByDefault: [
-    ...[...CLOUD, ...PLACE, "host.id", "host.name", "host.type", "k8s.cluster.name"],
-    ...["faas.name", "faas.version", "faas.instance", "gcp.cloud_run.job.execution", "gcp.cloud_run.job.task_index"],
+    ...CLOUD,
+    ...PLACE,
+    "host.id",
+    "host.name",
+    "host.type",
+    "k8s.cluster.name",
+    "faas.name",
+    "faas.version",
+    "faas.instance",
+    "gcp.cloud_run.job.execution",
+    "gcp.cloud_run.job.task_index",
     ...["name", "region", "zone"].map((part) => `gcp.gce.instance_group_manager.${part}`),
   ],
   disabledByDefault: ["gcp.gce.instance.name", "gcp.gce.instance.hostname"],
@@ -45,8 +54,15 @@ export const DETECTORS: Readonly<Record<Exclude<ResourceDetectorName, "env">, De
     detect: detectSystem,
     enabledByDefault: ["host.name", "os.type"],
     disabledByDefault: [
-      ...["host.arch", "host.id", "host.interface", "host.ip", "host.mac"],
-      ...["os.build.id", "os.description", "os.name", "os.version"],
+      "host.arch",
+      "host.id",
+      "host.interface",
+      "host.ip",
+      "host.mac",
+      "os.build.id",
+      "os.description",
+      "os.name",
+      "os.version",
       ...["vendor.id", "family", "model.id", "model.name", "stepping", "cache.l2.size"].map(
         (part) => `host.cpu.${part}`,
       ),
@@ -58,8 +74,14 @@ export const DETECTORS: Readonly<Record<Exclude<ResourceDetectorName, "env">, De
   lambda: {
     detect: detectLambda,
     enabledByDefault: [
-      ...[...CLOUD, "cloud.region", "faas.name", "faas.version", "faas.instance", "faas.max_memory"],
-      ...["aws.log.group.names", "aws.log.stream.names"],
+      ...CLOUD,
+      "cloud.region",
+      "faas.name",
+      "faas.version",
+      "faas.instance",
+      "faas.max_memory",
+      "aws.log.group.names",
+      "aws.log.stream.names",
     ],
     disabledByDefault: [],
   },
@@ -69,8 +91,15 @@ export const DETECTORS: Readonly<Record<Exclude<ResourceDetectorName, "env">, De
   azure: {
     detect: detectAzure,
     enabledByDefault: [
-      ...[...CLOUD, "cloud.account.id", "cloud.region", "host.id", "host.name"],
-      ...["azure.vm.name", "azure.vm.size", "azure.vm.scaleset.name", "azure.resourcegroup.name"],
+      ...CLOUD,
+      "cloud.account.id",
+      "cloud.region",
+      "host.id",
+      "host.name",
+      "azure.vm.name",
+      "azure.vm.size",
+      "azure.vm.scaleset.name",
+      "azure.resourcegroup.name",
     ],
     disabledByDefault: ["cloud.availability_zone"],
   },
@@ -80,10 +109,9 @@ export const DETECTORS: Readonly<Record<Exclude<ResourceDetectorName, "env">, De
   k8s_api: kubernetesNode("k8s_api"),
   heroku: {
     detect: detectHeroku,
-    enabledByDefault: [
-      ...["cloud.provider", "heroku.app.id", "heroku.release.commit", "heroku.release.creation_timestamp"],
-      ...["service.instance.id", "service.name", "service.version"],
-    ],
+    enabledByDefault:
+      `cloud.provider heroku.app.id heroku.release.commit heroku.release.creation_timestamp service.instance.id
+      service.name service.version`.split(/\s+/),
     disabledByDefault: [],
   },
 };

@@ -19,8 +19,12 @@ export interface ReceivedMessage {
 
 /** The attributes of SQS itself that a receiver asks for. */
 export const SYSTEM_ATTRIBUTES = [
-  ...["ApproximateReceiveCount", "SentTimestamp", "MessageGroupId", "MessageDeduplicationId"],
-  ...["AWSTraceHeader", "DeadLetterQueueSourceArn"],
+  "ApproximateReceiveCount",
+  "SentTimestamp",
+  "MessageGroupId",
+  "MessageDeduplicationId",
+  "AWSTraceHeader",
+  "DeadLetterQueueSourceArn",
 ];
 
 /** Reads the list in an answer. Skips what is no message. */

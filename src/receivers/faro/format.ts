@@ -20,7 +20,7 @@ const JSON_TYPE = "application/json";
 const TAKEN: FormatAnswer = { status: 202, body: "" };
 const PREFLIGHT: FormatAnswer = {
   status: 200,
-  headers: [...["Access-Control-Allow-Methods", "POST, OPTIONS"], ...["Access-Control-Allow-Headers", "Content-Type"]],
+  headers: ["Access-Control-Allow-Methods", "POST, OPTIONS", "Access-Control-Allow-Headers", "Content-Type"],
   body: "",
 };
 /** A record and the metadata are parsed in one go, and what is in the metadata is written for every record. */

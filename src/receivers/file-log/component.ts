@@ -50,8 +50,11 @@ export const otlpJsonFileReceiver = defineReceiver<OtlpJsonFileConfig>({
 
 /** Keys of log entries, which `otlp_json_file` does not have. */
 const NO_ENTRIES = {
-  ...{ operators: [], attributes: {}, resource: {} },
-  ...{ include_file_record_number: false, include_file_record_offset: false },
+  operators: [],
+  attributes: {},
+  resource: {},
+  include_file_record_number: false,
+  include_file_record_offset: false,
 };
 
 type CreateOutput = (sender: BatchSender) => RecordOutput;
@@ -99,7 +102,9 @@ class FileLogReceiver implements Receiver {
         onTruncate: config.on_truncate,
       },
       {
-        ...{ store: this.store, now, onProblem },
+        store: this.store,
+        now,
+        onProblem,
         onTruncated: ({ path }, action) => this.logTruncated({ path, action }),
         checkOpened: openedFileCheck(config),
       },

@@ -27,7 +27,9 @@ export class Journalctl {
     // Without entries the program ends with an error, although nothing is wrong.
     const { stdout, stderr } = await this.run([
       ...journalArguments(this.config),
-      ...["--lines=0", "--show-cursor", "--quiet"],
+      "--lines=0",
+      "--show-cursor",
+      "--quiet",
     ]).catch((error: { readonly stdout?: string; readonly stderr?: string; readonly code?: unknown }) => {
       if (error.code === 1 && error.stdout?.trim() === "" && error.stderr?.trim() === "") return NO_OUTPUT;
       throw new Error(error.stderr?.trim() || String(error));
@@ -52,7 +54,10 @@ export class Journalctl {
     onLongLine: (reason: string) => void,
   ): Promise<string | undefined> {
     const child = this.spawn([
-      ...["--utc", "--output=json", "--quiet", ...(isFollowing ? ["--follow", "--no-tail"] : [])],
+      "--utc",
+      "--output=json",
+      "--quiet",
+      ...(isFollowing ? ["--follow", "--no-tail"] : []),
       ...journalArguments(this.config),
       ...(cursor === undefined ? [] : [`--cursor=${cursor}`]),
       ...entryArguments(this.config),

@@ -107,7 +107,11 @@ class K8sClusterReceiver extends ScrapingReceiver<K8sClusterConfig, typeof CLUST
   ): void {
     const { clock, random, logger } = this.context;
     const list = new WatchedList<Item>({
-      ...{ api: this.api, path, clock, random, read },
+      api: this.api,
+      path,
+      clock,
+      random,
+      read,
       onAnswer: () => {
         entry.problem = undefined;
       },

@@ -14,10 +14,9 @@ import {
 const POD_PHASES = ["Pending", "Running", "Succeeded", "Failed"];
 const POD_REASONS = ["Evicted", "NodeAffinity", "NodeLost", "Shutdown", "UnexpectedAdmissionError"];
 const CONTAINER_STATES = ["running", "waiting", "terminated"];
-const CONTAINER_REASONS = [
-  ...["ContainerCreating", "CrashLoopBackOff", "CreateContainerConfigError", "ErrImagePull", "ImagePullBackOff"],
-  ...["OOMKilled", "Completed", "Error", "ContainerCannotRun"],
-];
+const CONTAINER_REASONS =
+  `ContainerCreating CrashLoopBackOff CreateContainerConfigError ErrImagePull ImagePullBackOff OOMKilled Completed
+  Error ContainerCannotRun`.split(/\s+/);
 
 /** The number of a name in a list, from 1; names that are not in it have the number behind the last. */
 function numberIn(list: readonly string[], name: string): number {

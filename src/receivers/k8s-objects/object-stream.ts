@@ -56,7 +56,12 @@ export class ObjectStream {
     );
     const source = health?.source(path);
     this.watch = new ObjectWatch({
-      ...{ api, path, labelSelector, fieldSelector, clock, random },
+      api,
+      path,
+      labelSelector,
+      fieldSelector,
+      clock,
+      random,
       version: stored ?? settings.version,
       wantsPages: () => settings.hasInitialState || this.knownVersion !== undefined,
       onPage: (page) => this.takePage(page),

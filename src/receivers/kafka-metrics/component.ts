@@ -141,7 +141,9 @@ class KafkaMetricsReceiver extends ScrapingReceiver<KafkaMetricsConfig, typeof K
     if (!this.output.wants("kafka.broker.log_retention_period")) return;
     const configurationKeys = ["log.retention.hours"];
     const resources = [...brokers.keys()].map((id) => ({
-      ...{ resourceType: BROKER, resourceName: String(id), configurationKeys },
+      resourceType: BROKER,
+      resourceName: String(id),
+      configurationKeys,
     }));
     for (const { resourceName: broker, configs } of await admin.describeConfigs({ resources })) {
       const hours = numberOf(configs.find(({ name }) => name === configurationKeys[0])?.value);

@@ -14,18 +14,13 @@ interface StatusPoint {
   readonly factor: number;
 }
 
-const HANDLERS = [
-  ...["commit", "delete", "discover", "external_lock", "mrr_init", "prepare", "read_first", "read_key", "read_last"],
-  ...["read_next", "read_prev", "read_rnd", "read_rnd_next", "rollback", "savepoint", "savepoint_rollback", "update"],
-  "write",
-];
-const COMMANDS = [
-  ...["alter_table", "create_index", "create_table", "delete", "delete_multi", "insert", "optimize", "select"],
-  ...["update", "update_multi"],
-];
-const POOL_OPERATIONS = [
-  ...["read_ahead_rnd", "read_ahead", "read_ahead_evicted", "read_requests", "reads", "wait_free", "write_requests"],
-];
+const HANDLERS =
+  `commit delete discover external_lock mrr_init prepare read_first read_key read_last read_next read_prev read_rnd
+  read_rnd_next rollback savepoint savepoint_rollback update write`.split(/\s+/);
+const COMMANDS =
+  `alter_table create_index create_table delete delete_multi insert optimize select update update_multi`.split(/\s+/);
+const POOL_OPERATIONS =
+  "read_ahead_rnd read_ahead read_ahead_evicted read_requests reads wait_free write_requests".split(" ");
 
 const prefixed = (prefix: string, names: readonly string[]) =>
   Object.fromEntries(names.map((name) => [name, `${prefix}${name}`]));
@@ -46,8 +41,11 @@ const GROUPS: Partial<Record<MysqlMetric, StatusGroup>> = {
     attribute: "error",
     variables: {
       ...prefixed("Connection_errors_", ["accept", "internal", "max_connections", "peer_address"]),
-      ...{ select: "Connection_errors_select", tcpwrap: "Connection_errors_tcpwrap" },
-      ...{ aborted: "Aborted_connects", aborted_clients: "Aborted_clients", locked: "Locked_connects" },
+      select: "Connection_errors_select",
+      tcpwrap: "Connection_errors_tcpwrap",
+      aborted: "Aborted_connects",
+      aborted_clients: "Aborted_clients",
+      locked: "Locked_connects",
     },
   },
   "mysql.double_writes": { attribute: "kind", variables: prefixed("Innodb_dblwr_", ["pages_written", "writes"]) },
@@ -63,8 +61,11 @@ const GROUPS: Partial<Record<MysqlMetric, StatusGroup>> = {
   "mysql.joins": {
     attribute: "kind",
     variables: {
-      ...{ full: "Select_full_join", full_range: "Select_full_range_join" },
-      ...{ range: "Select_range", range_check: "Select_range_check", scan: "Select_scan" },
+      full: "Select_full_join",
+      full_range: "Select_full_range_join",
+      range: "Select_range",
+      range_check: "Select_range_check",
+      scan: "Select_scan",
     },
   },
   "mysql.locks": { attribute: "kind", variables: prefixed("Table_locks_", ["immediate", "waited"]) },

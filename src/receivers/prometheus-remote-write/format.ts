@@ -33,9 +33,12 @@ export function remoteWriteFormat(): RequestFormat {
         success: {
           status: 204,
           headers: [
-            ...[`${HEADER}-Samples-Written`, String(samples)],
-            ...[`${HEADER}-Histograms-Written`, String(histograms)],
-            ...[`${HEADER}-Exemplars-Written`, String(exemplars)],
+            `${HEADER}-Samples-Written`,
+            String(samples),
+            `${HEADER}-Histograms-Written`,
+            String(histograms),
+            `${HEADER}-Exemplars-Written`,
+            String(exemplars),
           ],
           body: "",
         },

@@ -148,7 +148,10 @@ export function exponentialCounts(histogram: NativeHistogram): ExponentialCounts
   ];
   const count = isStale ? 0 : Math.max(0, Math.trunc(histogram.count) - up.dropped - down.dropped);
   return {
-    ...{ count, sum: isStale ? undefined : histogram.sum, scale: schema, zeroThreshold },
+    count,
+    sum: isStale ? undefined : histogram.sum,
+    scale: schema,
+    zeroThreshold,
     zeroCount: Math.trunc(histogram.zeroCount),
     positive: up,
     negative: down,

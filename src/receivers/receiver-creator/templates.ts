@@ -2,12 +2,10 @@ import type { ObservedEndpoint } from "#contract/services";
 import { type CompiledExpression, compileExpression, ExpressionError, typeName } from "#text/expressions";
 
 /** The variables of all types of endpoints. */
-const VARIABLES = [
-  ...["type", "endpoint", "id", "host", "port", "name", "uid", "labels", "annotations", "namespace", "pod"],
-  ...["transport", "container_name", "container_id", "container_image", "cluster_ip", "service_type", "scheme", "path"],
-  ...["hostname", "external_ip", "internal_ip", "external_dns", "internal_dns", "kubelet_endpoint_port"],
-  ...["process_name", "command", "is_ipv6", "os", "image", "tag", "alternate_port"],
-];
+const VARIABLES =
+  `type endpoint id host port name uid labels annotations namespace pod transport container_name container_id
+  container_image cluster_ip service_type scheme path hostname external_ip internal_ip external_dns internal_dns
+  kubelet_endpoint_port process_name command is_ipv6 os image tag alternate_port`.split(/\s+/);
 
 const FUNCTIONS = { typeOf: typeName };
 

@@ -63,20 +63,12 @@ function converted(
 }
 
 /** Parameters of Go's driver that are no variables of the server. */
-const MYSQL_OPTIONS: ReadonlySet<string> = new Set([
-  ...["allowAllFiles", "allowCleartextPasswords", "allowFallbackToPlaintext", "allowNativePasswords"],
-  ...[
-    "allowOldPasswords",
-    "charset",
-    "checkConnLiveness",
-    "clientFoundRows",
-    "collation",
-    "columnsWithAlias",
-    "compress",
-  ],
-  ...["connectionAttributes", "interpolateParams", "loc", "maxAllowedPacket", "multiStatements", "parseTime"],
-  ...["readTimeout", "rejectReadOnly", "serverPubKey", "timeTruncate", "timeout", "tls", "writeTimeout"],
-]);
+const MYSQL_OPTIONS: ReadonlySet<string> = new Set(
+  `allowAllFiles allowCleartextPasswords allowFallbackToPlaintext allowNativePasswords allowOldPasswords charset
+  checkConnLiveness clientFoundRows collation columnsWithAlias compress connectionAttributes interpolateParams loc
+  maxAllowedPacket multiStatements parseTime readTimeout rejectReadOnly serverPubKey timeTruncate timeout tls
+  writeTimeout`.split(/\s+/),
+);
 const MYSQL_INTEGERS: ReadonlySet<number> = new Set([1, 2, 3, 8, 9, 13]);
 const MYSQL_DOUBLES: ReadonlySet<number> = new Set([4, 5]);
 const MYSQL_TIMES: ReadonlySet<number> = new Set([7, 10, 12]);
@@ -159,10 +151,10 @@ async function withParameter(connection: MysqlConnection, text: string, paramete
 }
 
 /** Parameters of the address that are no settings of the session. */
-const POSTGRES_OPTIONS: ReadonlySet<string> = new Set([
-  ...["sslmode", "sslcert", "sslkey", "sslrootcert", "sslinline", "sslsni", "connect_timeout", "binary_parameters"],
-  ...["application_name", "fallback_application_name", "options", "disable_prepared_binary_result", "client_encoding"],
-]);
+const POSTGRES_OPTIONS: ReadonlySet<string> = new Set(
+  `sslmode sslcert sslkey sslrootcert sslinline sslsni connect_timeout binary_parameters application_name
+  fallback_application_name options disable_prepared_binary_result client_encoding`.split(/\s+/),
+);
 
 /** Types by their numbers in the server's catalog. */
 const POSTGRES_CONVERTERS: ReadonlyMap<number, (text: string) => string> = new Map([

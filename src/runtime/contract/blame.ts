@@ -38,18 +38,23 @@ export const FAILURE_KINDS: readonly FailureKind[] = [
   {
     failure: "connection refused; host or network unreachable",
     blame: "backend",
-    names: [
-      ...["ECONNREFUSED", "EHOSTUNREACH", "EHOSTDOWN", "ENETUNREACH", "ENETDOWN", "ENETRESET"],
-      ...["EADDRNOTAVAIL", "EADDRINUSE"],
-    ],
+    names: "ECONNREFUSED EHOSTUNREACH EHOSTDOWN ENETUNREACH ENETDOWN ENETRESET EADDRNOTAVAIL EADDRINUSE".split(" "),
   },
   {
     failure: "connection reset or closed; the answer is not HTTP",
     blame: "backend",
     mayBePoison: true,
     names: [
-      ...["ECONNRESET", "ECONNABORTED", "EPIPE", "ENOTCONN", "ESHUTDOWN"],
-      ...["UND_ERR_SOCKET", "ERR_SOCKET_CLOSED", "ERR_STREAM_PREMATURE_CLOSE", /^ERR_HTTP2_/, /^HPE_/],
+      "ECONNRESET",
+      "ECONNABORTED",
+      "EPIPE",
+      "ENOTCONN",
+      "ESHUTDOWN",
+      "UND_ERR_SOCKET",
+      "ERR_SOCKET_CLOSED",
+      "ERR_STREAM_PREMATURE_CLOSE",
+      /^ERR_HTTP2_/,
+      /^HPE_/,
     ],
   },
   {

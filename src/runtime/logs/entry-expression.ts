@@ -50,8 +50,18 @@ export class EntryExpression {
 
 const NAMES = {
   variables: [
-    ...["body", "attributes", "resource", "severity_text", "severity_number", "timestamp"],
-    ...["$", "$body", "$record", "$attributes", "$labels", "$resource"],
+    "body",
+    "attributes",
+    "resource",
+    "severity_text",
+    "severity_number",
+    "timestamp",
+    "$",
+    "$body",
+    "$record",
+    "$attributes",
+    "$labels",
+    "$resource",
   ],
   functions: { env: (name: unknown) => environmentVariable(String(name)) ?? "" },
   allowsUnknown: true,

@@ -26,8 +26,22 @@ const SEVERITIES: readonly (readonly [number, string])[] = [
 ];
 
 const FACILITIES = [
-  ...["kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp"],
-  ...["ntp", "security", "console", "solaris-cron"],
+  "kern",
+  "user",
+  "mail",
+  "daemon",
+  "auth",
+  "syslog",
+  "lpr",
+  "news",
+  "uucp",
+  "cron",
+  "authpriv",
+  "ftp",
+  "ntp",
+  "security",
+  "console",
+  "solaris-cron",
   ...Array.from({ length: 8 }, (_, i) => `local${i}`),
 ];
 

@@ -36,8 +36,16 @@ export class UnquoteOperator extends TextOperator {
 }
 
 const ESCAPES: Readonly<Record<string, string>> = {
-  ...{ a: "\x07", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" },
-  ...{ "\\": "\\", "'": "'", '"': '"' },
+  a: "\x07",
+  b: "\b",
+  f: "\f",
+  n: "\n",
+  r: "\r",
+  t: "\t",
+  v: "\v",
+  "\\": "\\",
+  "'": "'",
+  '"': '"',
 };
 
 function unquote(text: string): string {

@@ -81,7 +81,9 @@ export async function startHttpServer(settings: HttpServerSettings): Promise<Lis
   const { address, configPath, sockets, tls, tlsPath = ["tls"], timeouts, clock, logger } = settings;
   const certificates = tls && (await loadServerTls(tls, tlsPath));
   const lease = await leaseServer({
-    ...{ address, configPath, sockets },
+    address,
+    configPath,
+    sockets,
     kind: certificates === undefined ? "http" : `https ${String(certificates.requestCert)}`,
     create: () => createHttpServer(settings, certificates),
     listeners: (server) => listenersOf(settings, server),

@@ -119,7 +119,10 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
     const backlog = new Backlog(store, clock, limits, bisections, (error) => this.onLoaded(error));
     this.memory = new BackendMemory({ ...services, trouble });
     const policy = new AttemptPolicy({
-      ...{ ...services, bisections, trouble, memory: this.memory },
+      ...services,
+      bisections,
+      trouble,
+      memory: this.memory,
       canCheckHealth: exporter.check !== undefined,
       requestHealthCheck: () => this.requestHealthCheck(),
       isEmpty: () => backlog.head.isEmpty,

@@ -82,7 +82,12 @@ export class QueueOutlet implements Outlet, ExporterControl {
     this.deadLetters = deadLetters;
     this.lifecycle = new EntryLifecycle({
       ...outletSettings,
-      ...{ store, metrics, filter, deadLetters, damageReporter, prepare },
+      store,
+      metrics,
+      filter,
+      deadLetters,
+      damageReporter,
+      prepare,
       batchingOf: createBatchingOf(outletSettings),
     });
   }
@@ -185,7 +190,14 @@ export class QueueOutlet implements Outlet, ExporterControl {
     const { stats } = this.store;
     const { isDown, status: refused } = holds;
     const status = exporterStatus({
-      ...{ id, stats, paused, inFlight, recent, isDown, refused, replayRate },
+      id,
+      stats,
+      paused,
+      inFlight,
+      recent,
+      isDown,
+      refused,
+      replayRate,
       breaker: { state, forced, since, ...(waitMs !== undefined && { probeAt: now + waitMs }) },
       ...(nextRetryIn !== undefined && { retries: { entries: waitingRetries, nextAt: now + nextRetryIn } }),
       health: this.settings.health,

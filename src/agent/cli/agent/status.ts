@@ -32,7 +32,9 @@ export function status(context: CommandContext): Promise<number> {
     const now = Date.now();
     if (values["json"] === true)
       printJson(context, {
-        ...{ exporters, receivers, orphanedQueues: queues },
+        exporters,
+        receivers,
+        orphanedQueues: queues,
         ...(workers.length > 0 && { workers }),
         ...(config && { config }),
       });

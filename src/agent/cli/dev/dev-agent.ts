@@ -73,14 +73,12 @@ class DevAgent {
     const shutdownTimeoutMs = Math.min(MAX_SHUTDOWN_MS, loaded.config.service.shutdown_timeout);
     try {
       return await runConfig(loaded.config, factsOf(loaded), {
-        ...{
-          shutdownTimeoutMs,
-          terminal: context.terminal,
-          watch: watchdog,
-          pluginFolders,
-          remote,
-          watched: undefined,
-        },
+        shutdownTimeoutMs,
+        terminal: context.terminal,
+        watch: watchdog,
+        pluginFolders,
+        remote,
+        watched: undefined,
         development: this.development(),
       });
     } catch (error) {

@@ -70,8 +70,14 @@ class DevSession {
     this.terminal = terminal;
     this.shown = shown;
     this.state = {
-      ...{ phase: "starting", config, problems: [], counts: undefined, isPaused: false },
-      ...{ where: shown.where, typed: undefined, filterProblem: undefined },
+      phase: "starting",
+      config,
+      problems: [],
+      counts: undefined,
+      isPaused: false,
+      where: shown.where,
+      typed: undefined,
+      filterProblem: undefined,
     };
     const region = openRegion(process, { onKey: (key) => this.onKey(key), onResize: () => this.update({}) });
     this.isLive = region !== undefined;

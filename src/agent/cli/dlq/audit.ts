@@ -25,8 +25,12 @@ export async function audit(context: CommandContext): Promise<number> {
   const time = (name: string) => (text(name) === undefined ? undefined : parseTime(name, text(name)!, now));
   const limit = text("limit") === undefined ? undefined : parsePositiveNumber("limit", text("limit")!);
   const query = {
-    ...{ since: time("since"), until: time("until"), limit },
-    ...{ actor: text("actor"), action: text("action"), cursor: text("cursor") },
+    since: time("since"),
+    until: time("until"),
+    limit,
+    actor: text("actor"),
+    action: text("action"),
+    cursor: text("cursor"),
   };
   return withDeadLetters(context, async ({ admin }) => {
     const page = await admin.audit(query);

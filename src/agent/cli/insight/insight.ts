@@ -162,9 +162,13 @@ function cells(row: InsightAnswerRow, { by, total }: InsightAnswer): string[] {
   const { name, signal, context = "", records, bytes, error, share, seriesCount = 0, labels = [], now } = row;
   const [worst] = labels;
   return [
-    ...[name, signal],
+    name,
+    signal,
     ...(by === "attribute" ? [context] : []),
-    ...[count(records), roughByteSize(bytes), bytes > 0 ? percent(error.bytes / bytes) : "", percent(share)],
+    count(records),
+    roughByteSize(bytes),
+    bytes > 0 ? percent(error.bytes / bytes) : "",
+    percent(share),
     ...(by === "metric" || by === "cardinality" ? [count(seriesCount)] : []),
     ...(by === "cardinality" ? [worst === undefined ? "" : `${worst.label}: ${count(worst.seriesWithout)}`] : []),
     ...(total.costPerDay === null ? [] : [moneyText(row.costPerDay ?? 0)]),

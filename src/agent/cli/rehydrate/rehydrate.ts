@@ -51,8 +51,15 @@ function requestOf(context: CommandContext): Record<string, unknown> {
   const { actor: by, reason } = operatorOf(context, false);
   const rate = text("rate");
   return {
-    ...{ from: text("from"), to: text("to"), where: text("where"), partition: text("partition") },
-    ...{ timezone: text("timezone"), region: text("region"), endpoint: text("endpoint"), by, reason },
+    from: text("from"),
+    to: text("to"),
+    where: text("where"),
+    partition: text("partition"),
+    timezone: text("timezone"),
+    region: text("region"),
+    endpoint: text("endpoint"),
+    by,
+    reason,
     since: timeText("since", text("since")!),
     ...(text("until") !== undefined && { until: timeText("until", text("until")!) }),
     ...(rate !== undefined && { rate: parsePositiveNumber("rate", rate) }),

@@ -96,7 +96,11 @@ export class ParentAgent extends Agent {
     this.takeOwnMetrics = () => this.merged.take(PARENT, ownSnapshot.snapshot());
     this.processes = new WorkerProcesses({
       assignment: (number, careful) => ({
-        ...{ number, careful, count: this.count, socketDirectory: this.socketFolder(), key: this.key },
+        number,
+        careful,
+        count: this.count,
+        socketDirectory: this.socketFolder(),
+        key: this.key,
         config: (settings.values["config"] ?? []) as readonly string[],
         set: (settings.values["set"] ?? []) as readonly string[],
         shutdownTimeoutMs: settings.shutdownTimeoutMs,

@@ -156,7 +156,11 @@ class WorkerProcess {
     const agent = new Agent(
       config,
       {
-        ...{ logger, metrics, pluginTracker: this.watchdog, configFacts: factsOf(loaded), collectGarbage },
+        logger,
+        metrics,
+        pluginTracker: this.watchdog,
+        configFacts: factsOf(loaded),
+        collectGarbage,
         worker: { number, count, careful },
         exchange: new SocketExchange({ worker: { number, count, socketDirectory, key }, logger, metrics }),
       },

@@ -7,7 +7,11 @@ export function configOfParent(config: ResolvedConfig): ResolvedConfig {
   const none = new Map<string, never>();
   return {
     ...config,
-    ...{ receivers: none, processors: none, exporters: none, connectors: none, pipelines: [] },
+    receivers: none,
+    processors: none,
+    exporters: none,
+    connectors: none,
+    pipelines: [],
     extensions: extensionsIn(config, "parent"),
   };
 }

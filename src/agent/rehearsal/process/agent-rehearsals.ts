@@ -177,7 +177,8 @@ class Rehearsal {
     this.cancelTimer();
     this.status = {
       ...this.status,
-      ...{ problems, changedPlugins },
+      problems,
+      changedPlugins,
       sampleEndsAt: clock.now() + seconds * 1000,
       generation: { ...this.status.generation, after: generation },
     };

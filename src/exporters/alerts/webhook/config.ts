@@ -5,10 +5,9 @@ import { allowPrivateAddresses, mayReach, PRIVATE_ADDRESS } from "../config.js";
 import { compileTemplate, type RenderTemplate, templatePieces } from "./template.js";
 
 /** Names that the placeholders of a record template may begin with. */
-const RECORD_NAMES = [
-  ...["signal", "name", "body", "attributes", "resource", "scope", "service", "severity", "severity_number", "time"],
-  ...["trace_id", "span_id", "kind", "status", "status_message", "exceptions", "record", "dead_letter", "id"],
-];
+const RECORD_NAMES =
+  `signal name body attributes resource scope service severity severity_number time trace_id span_id kind status
+  status_message exceptions record dead_letter id`.split(/\s+/);
 const BATCH_NAMES = ["signal", "count", "records", "id"];
 
 /** The default for `body`: everything known about the record. */

@@ -8,13 +8,18 @@ import { partitionKeys } from "../partition-keys.js";
 const RETRIES = "retries are those of retry_on_failure";
 
 const ACLS = [
-  ...["", "private", "public-read", "public-read-write", "authenticated-read"],
-  ...["aws-exec-read", "bucket-owner-read", "bucket-owner-full-control"],
+  "",
+  "private",
+  "public-read",
+  "public-read-write",
+  "authenticated-read",
+  "aws-exec-read",
+  "bucket-owner-read",
+  "bucket-owner-full-control",
 ];
-const STORAGE_CLASSES = [
-  ...["STANDARD", "REDUCED_REDUNDANCY", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING", "GLACIER", "GLACIER_IR"],
-  ...["DEEP_ARCHIVE", "OUTPOSTS", "SNOW", "EXPRESS_ONEZONE"],
-];
+const STORAGE_CLASSES =
+  `STANDARD REDUCED_REDUNDANCY STANDARD_IA ONEZONE_IA INTELLIGENT_TIERING GLACIER GLACIER_IR DEEP_ARCHIVE OUTPOSTS SNOW
+  EXPRESS_ONEZONE`.split(/\s+/);
 
 const uploader = z.strictObject({
   region: z.string().min(1).default("us-east-1").meta({ description: "The region of the bucket." }),

@@ -115,7 +115,7 @@ const STATUSES = SEVERITY_NUMBER_NAMES.map((name, number) =>
   ),
 );
 /** Members of a log that an attribute of the same name must not repeat. */
-const OWN_NAMES = new KeySet([
-  ...["message", "ddsource", "ddtags", "hostname", "service", "status", "@timestamp", "dd.trace_id", "dd.span_id"],
-  ...["otel.trace_id", "otel.span_id", "otel.severity_text", "otel.severity_number"],
-]);
+const OWN_NAMES = new KeySet(
+  `message ddsource ddtags hostname service status @timestamp dd.trace_id dd.span_id otel.trace_id otel.span_id
+  otel.severity_text otel.severity_number`.split(/\s+/),
+);

@@ -250,13 +250,39 @@ const SAMPLED = Buffer.from(',"traceSampled":true');
 
 /** Cloud Logging's severities, by OpenTelemetry's numbers. */
 const SEVERITIES = [
-  ...["", "DEBUG", "DEBUG", "DEBUG", "DEBUG", "DEBUG", "DEBUG", "DEBUG", "DEBUG", "INFO", "INFO", "NOTICE", "NOTICE"],
-  ...["WARNING", "WARNING", "WARNING", "WARNING", "ERROR", "ERROR", "ERROR", "ERROR"],
-  ...["CRITICAL", "CRITICAL", "ALERT", "EMERGENCY"],
+  "",
+  "DEBUG",
+  "DEBUG",
+  "DEBUG",
+  "DEBUG",
+  "DEBUG",
+  "DEBUG",
+  "DEBUG",
+  "DEBUG",
+  "INFO",
+  "INFO",
+  "NOTICE",
+  "NOTICE",
+  "WARNING",
+  "WARNING",
+  "WARNING",
+  "WARNING",
+  "ERROR",
+  "ERROR",
+  "ERROR",
+  "ERROR",
+  "CRITICAL",
+  "CRITICAL",
+  "ALERT",
+  "EMERGENCY",
 ].map((name) => Buffer.from(name === "" ? "" : `,"severity":"${name}"`));
 
 /** Severity numbers of texts, for records that have no number. */
 const SEVERITY_OF_TEXT: Readonly<Record<string, number>> = {
   ...Object.fromEntries(SEVERITY_NUMBER_NAMES.map((name, number) => [String(name ?? "").toLowerCase(), number])),
-  ...{ notice: 11, warning: 13, critical: 21, alert: 23, emergency: 24 },
+  notice: 11,
+  warning: 13,
+  critical: 21,
+  alert: 23,
+  emergency: 24,
 };

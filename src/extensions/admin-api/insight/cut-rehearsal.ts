@@ -85,7 +85,11 @@ async function shownCutRehearsal({ host, actor, clock }: RouteRequest): Promise<
 function measuredSaving(report: RehearsalReport, reading: InsightReading): InsightMeasured {
   const { snapshots } = reading;
   const answer = insightAnswer(reading, {
-    ...{ by: "exporter", place: undefined, signal: undefined, limit: Number.POSITIVE_INFINITY, sort: "bytes" },
+    by: "exporter",
+    place: undefined,
+    signal: undefined,
+    limit: Number.POSITIVE_INFINITY,
+    sort: "bytes",
     showsExamples: false,
   });
   const perDay = DAY_MS / Math.max(1, Date.parse(answer.to) - Date.parse(answer.from));
@@ -112,7 +116,8 @@ function measuredSaving(report: RehearsalReport, reading: InsightReading): Insig
     bytes: Math.round(sum.bytes),
     share: before.bytes > 0 ? (before.bytes - after.bytes) / before.bytes : 0,
     costPerDay: hasPrices ? sum.cost : null,
-    ...{ before, after },
+    before,
+    after,
     notes: notesOf(report, [...unread], Object.values(prices)),
   };
 }

@@ -91,7 +91,9 @@ export function insightAnswer({ snapshots, unavailableWorkers }: InsightReading,
   const now = Math.max(...snapshots.map(({ at }) => at), 0);
   return {
     enabled: snapshots.length > 0,
-    ...{ by, place, places: placeNames(all) },
+    by,
+    place,
+    places: placeNames(all),
     from: new Date(now - (snapshots.length === 0 ? 0 : windowMs)).toISOString(),
     to: new Date(now).toISOString(),
     total: {
@@ -246,7 +248,9 @@ function overflowOf(snapshots: readonly InsightSnapshot[]): InsightAnswer["overf
   return {
     isFull: evicted > 0,
     capacity: sumOf(snapshots, (each) => each.capacity),
-    ...{ evicted, unlistedBytes, unreadPlaces },
+    evicted,
+    unlistedBytes,
+    unreadPlaces,
     note: notes.length === 0 ? null : notes.join("; "),
   };
 }

@@ -72,7 +72,11 @@ async function makeCut({ host, inspection, query }: RouteRequest): Promise<Insig
   const labels = labelled?.labels?.map((each) => each.label).filter((each) => each !== RESOURCE_LABEL) ?? [];
   const request: CutRequest = {
     action: oneOf("action", values["action"], INSIGHT_ACTIONS),
-    ...{ by, name, signal, label, labels },
+    by,
+    name,
+    signal,
+    label,
+    labels,
     n: readCount("n", values["n"], DEFAULT_N, MAX_N),
     context: context ?? row?.context,
   };

@@ -113,12 +113,25 @@ export function moneyFor({ perGb, perMillionRecords }: InsightPrice, records: nu
 
 function emptyRow({ name, context, firstSeen, lastSeen }: InsightRow, signal: Signal): MergedRow {
   return {
-    ...{ name, signal, context, firstSeen, lastSeen },
-    ...{ records: 0, bytes: 0, recordVariance: 0, byteVariance: 0, missedBytes: 0, cost: 0 },
-    ...{ service: undefined, serviceBytes: 0, isShared: false },
+    name,
+    signal,
+    context,
+    firstSeen,
+    lastSeen,
+    records: 0,
+    bytes: 0,
+    recordVariance: 0,
+    byteVariance: 0,
+    missedBytes: 0,
+    cost: 0,
+    service: undefined,
+    serviceBytes: 0,
+    isShared: false,
     seriesPrices: new Map(),
     series: new Float64Array(INSIGHT_BUCKETS),
-    ...{ example: undefined, registers: undefined, registersWithout: undefined },
+    example: undefined,
+    registers: undefined,
+    registersWithout: undefined,
   };
 }
 

@@ -14,7 +14,8 @@ export const agentRoutes: readonly ApiRoute[] = [
     return {
       body: {
         ...facts,
-        ...{ state, generation },
+        state,
+        generation,
         ...(generationNumber !== undefined && { generationNumber }),
         startedAt: new Date(startedAt).toISOString(),
       },

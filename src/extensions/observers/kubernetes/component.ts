@@ -73,7 +73,12 @@ class K8sObserver implements BuiltInExtension {
   private list(path: string, fieldSelector: string | undefined, read: ReadEndpoints, onChange: () => void) {
     const { clock, random, id } = this.context;
     return new WatchedList<ObservedObject>({
-      ...{ api: kubernetesApi(this.config), path, fieldSelector, clock, random, onChange },
+      api: kubernetesApi(this.config),
+      path,
+      fieldSelector,
+      clock,
+      random,
+      onChange,
       read: (object) => {
         const { name, namespace } = object.metadata;
         return { metadata: { name, ...(namespace && { namespace }) }, endpoints: read(object, id) };

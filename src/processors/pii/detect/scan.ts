@@ -262,8 +262,16 @@ function detectAtAt(b: Uint8Array, p: number): number {
 
 /** Detectors that recognise a value by the name before it. */
 const ASSIGNED = [
-  ...[ASSIGNED_SECRET, DATE_OF_BIRTH, PASSPORT, BANK_ACCOUNT, NATIONAL_ID, CRYPTO_ADDRESS],
-  ...[DRIVING_LICENCE, DEVICE_ID, HEALTH_ID, GEO_LOCATION],
+  ASSIGNED_SECRET,
+  DATE_OF_BIRTH,
+  PASSPORT,
+  BANK_ACCOUNT,
+  NATIONAL_ID,
+  CRYPTO_ADDRESS,
+  DRIVING_LICENCE,
+  DEVICE_ID,
+  HEALTH_ID,
+  GEO_LOCATION,
 ].reduce((bits, detector) => bits | (1 << detector), 0);
 
 function detectAtEquals(b: Uint8Array, p: number): number {

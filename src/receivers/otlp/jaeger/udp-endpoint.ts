@@ -62,7 +62,9 @@ export class UdpEndpoint {
     const path = ["protocols", this.protocol, "endpoint"];
     if ("path" in address) throw new StartError("expected host:port, and not the path of a socket", path);
     this.lease = await leaseUdpSocket({
-      ...{ address, configPath: path, sockets: this.context.sockets },
+      address,
+      configPath: path,
+      sockets: this.context.sockets,
       onMessage: (packet, peer) => this.take(packet, peer.address),
       onError: (error) => this.context.logger.error({ error: error.message }, "UDP socket error"),
     });

@@ -43,7 +43,10 @@ export async function createDiscoveries(
       ? await ScrapeHttpClient.create(config, [...path, "kubernetes_sd_configs", String(index)])
       : undefined;
     const settings = {
-      ...{ role, client, selectors, apiServer: apiServer ? String(apiServer) : undefined },
+      role,
+      client,
+      selectors,
+      apiServer: apiServer ? String(apiServer) : undefined,
       namespaces: namespaces?.names ?? [],
       ownNamespace: namespaces?.own_namespace ?? false,
       attachesNodes: attached?.node ?? false,

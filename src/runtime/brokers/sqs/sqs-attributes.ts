@@ -66,9 +66,16 @@ export function isSqsText(text: string): boolean {
 
 /** Headers of a dead letter in the order in which they get an attribute of their own. */
 const STORY_ORDER: readonly string[] = [
-  ...[DEAD_LETTER_HEADERS.errorClass, DEAD_LETTER_HEADERS.error, DEAD_LETTER_HEADERS.attempts],
-  ...[DEAD_LETTER_HEADERS.firstFailedAt, DEAD_LETTER_HEADERS.failedAt, DEAD_LETTER_HEADERS.source],
-  ...[DEAD_LETTER_HEADERS.exporter, DEAD_LETTER_HEADERS.reason, DEAD_LETTER_HEADERS.id, DEAD_LETTER_HEADERS.agent],
+  DEAD_LETTER_HEADERS.errorClass,
+  DEAD_LETTER_HEADERS.error,
+  DEAD_LETTER_HEADERS.attempts,
+  DEAD_LETTER_HEADERS.firstFailedAt,
+  DEAD_LETTER_HEADERS.failedAt,
+  DEAD_LETTER_HEADERS.source,
+  DEAD_LETTER_HEADERS.exporter,
+  DEAD_LETTER_HEADERS.reason,
+  DEAD_LETTER_HEADERS.id,
+  DEAD_LETTER_HEADERS.agent,
 ];
 
 const OWN_RANK = 0;

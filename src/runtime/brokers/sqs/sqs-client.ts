@@ -55,8 +55,11 @@ export class SqsClient {
     const { host, port, proxy, isSecure } = target;
     const origin = { host, port, proxy, ...(isSecure && { tls: this.tls }) };
     this.http = new Http1Client(origin, {
-      ...{ clock: context.clock, maxConnections: MAX_CONNECTIONS, maxIdle: MAX_CONNECTIONS },
-      ...{ idleTimeoutMs: IDLE_MS, maxAnswerBytes: MAX_ANSWER_BYTES },
+      clock: context.clock,
+      maxConnections: MAX_CONNECTIONS,
+      maxIdle: MAX_CONNECTIONS,
+      idleTimeoutMs: IDLE_MS,
+      maxAnswerBytes: MAX_ANSWER_BYTES,
     });
   }
 

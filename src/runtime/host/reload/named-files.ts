@@ -3,10 +3,9 @@ import type { ComponentSpec, ResolvedConfig } from "#config/resolve";
 import { fileHash } from "#system";
 
 /** Keys of files that a component reads when it starts and not again. Files with tokens and passwords are read again. */
-const READ_ONCE: ReadonlySet<string> = new Set([
-  ...["ca_file", "cert_file", "key_file", "client_ca_file"],
-  ...["issuer_ca_path", "nkey_file", "creds_file"],
-]);
+const READ_ONCE: ReadonlySet<string> = new Set(
+  "ca_file cert_file key_file client_ca_file issuer_ca_path nkey_file creds_file".split(" "),
+);
 
 interface NamedFile {
   /** The path of the key in the component's config, such as `tls.cert_file`. */
@@ -40,7 +39,11 @@ export function withFileVersions(loaded: LoadedConfig, onFile: (file: string) =>
 
 function specsOf({ receivers, processors, exporters, connectors, extensions }: ResolvedConfig) {
   const all: readonly ReadonlyMap<string, ComponentSpec<unknown>>[] = [
-    ...[receivers, processors, exporters, connectors, extensions],
+    receivers,
+    processors,
+    exporters,
+    connectors,
+    extensions,
   ];
   return all.flatMap((specs) => [...specs.values()]);
 }

@@ -66,7 +66,12 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
     if (options.role === "worker") return;
     const isWritten = (path: readonly (string | number)[]) => config.placeOf(path) !== undefined;
     metricExport = new MetricExport({
-      ...{ metrics, registry, resource, logger, authenticators, isWritten },
+      metrics,
+      registry,
+      resource,
+      logger,
+      authenticators,
+      isWritten,
       refresh: options.refreshMetrics,
     });
     await metricExport.start();

@@ -48,8 +48,12 @@ async function askForKeys(
   const signing = { method: "POST", url, headers, body: Buffer.from(body.toString()), region, service: "sts" };
   const signature = keys && signRequest({ ...signing, at: clock.now() }, keys);
   const answer = await sendSmallRequest({
-    ...{ method: "POST", url, headers: { ...headers, ...signature }, body: body.toString() },
-    ...{ timeoutMs: STS_TIMEOUT_MS, clock },
+    method: "POST",
+    url,
+    headers: { ...headers, ...signature },
+    body: body.toString(),
+    timeoutMs: STS_TIMEOUT_MS,
+    clock,
   });
   throwIfTransient(answer, url.origin);
   const found = answer.status === 200 ? keysIn(answer.text, clock) : undefined;

@@ -23,7 +23,12 @@ export async function fromContainer(clock: Clock): Promise<FetchedKeys | undefin
   if (url === undefined) return undefined;
   const headers = await containerHeaders();
   const answer = await sendSmallRequest({
-    ...{ method: "GET", url, headers, timeoutMs: CONTAINER_TIMEOUT_MS, clock, isDirect: true },
+    method: "GET",
+    url,
+    headers,
+    timeoutMs: CONTAINER_TIMEOUT_MS,
+    clock,
+    isDirect: true,
   });
   return keysIn(answer, url, clock);
 }

@@ -143,7 +143,9 @@ export class ObjectWatch {
 
   private async watchOnce(version: string): Promise<void> {
     const query = {
-      ...{ watch: "1", allowWatchBookmarks: "true", resourceVersion: version },
+      watch: "1",
+      allowWatchBookmarks: "true",
+      resourceVersion: version,
       timeoutSeconds: String(WATCH_SECONDS),
     };
     const { clock } = this.settings;

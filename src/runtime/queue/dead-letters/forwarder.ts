@@ -207,9 +207,19 @@ export function hasRoom({ store, settings }: QueueControl): boolean {
 function withAttributes(batch: Batch, entry: Entry): Batch {
   const { at, reason, category, error, signature } = entry.failure!;
   const attributesOfFailure: DeadLetterAttributes = {
-    ...{ id: entry.id, exporter: entry.exporter, pipeline: entry.pipeline, reason, category, signature },
-    ...{ error: error.class, message: error.message, attempts: entry.calls, records: entry.items },
-    ...{ first_failed_at: isoTime(entry.firstFailedAt ?? at), failed_at: isoTime(at), replays: entry.replays },
+    id: entry.id,
+    exporter: entry.exporter,
+    pipeline: entry.pipeline,
+    reason,
+    category,
+    signature,
+    error: error.class,
+    message: error.message,
+    attempts: entry.calls,
+    records: entry.items,
+    first_failed_at: isoTime(entry.firstFailedAt ?? at),
+    failed_at: isoTime(at),
+    replays: entry.replays,
     receiver: entry.source.receiver,
   };
   const attributes = Object.entries(attributesOfFailure);

@@ -5,11 +5,10 @@ import { maskRecordText, maskStrings } from "#text";
  * Keys of values that stay as they are: ids, names in the config, our advice, and who did something. They come from us
  * or from authenticated operators. `samples` are records, which are masked or revealed already.
  */
-const KEPT: ReadonlySet<string> = new Set([
-  ...["id", "ids", "exampleId", "parent", "replayId", "replayedAs", "traceIds", "signature", "generation", "cursor"],
-  ...["exporter", "pipeline", "to", "movedFrom", "target"],
-  ...["by", "replayedBy", "actor", "from", "samples", "advice"],
-]);
+const KEPT: ReadonlySet<string> = new Set(
+  `id ids exampleId parent replayId replayedAs traceIds signature generation cursor exporter pipeline to movedFrom
+  target by replayedBy actor from samples advice`.split(/\s+/),
+);
 
 /** Returns a status, a count, a replay or a page of the audit with every message in it masked. */
 export function shown<T>(value: T): T {

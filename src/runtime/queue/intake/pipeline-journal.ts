@@ -86,13 +86,22 @@ export class PipelineJournal implements Journal, ExporterControl {
     this.exchange = this.createExchange();
     this.feed = new JournalFeed({
       ...journalSettings,
-      ...{ store, metrics, deadLetters, damageReporter, prepare: this.prepare, settlement: this.notes },
+      store,
+      metrics,
+      deadLetters,
+      damageReporter,
+      prepare: this.prepare,
+      settlement: this.notes,
       onRemoved: (entry) => this.admission.entryRemoved(entry, []),
       onDamaged: () => this.admission.recount(),
     });
     this.admission = new Admission({
       ...journalSettings,
-      ...{ store, metrics, filter, deadLetters, queue: this.feed },
+      store,
+      metrics,
+      filter,
+      deadLetters,
+      queue: this.feed,
       batchingOf: () => undefined,
       metadataOnDisk: (metadata) => metadataOnDisk(metadata, journalSettings.neededMetadata()),
     });
@@ -192,7 +201,14 @@ export class PipelineJournal implements Journal, ExporterControl {
     const { paused, inFlight, recent, isStuck } = feed;
     const breaker = { state: "closed", forced: false, since } as const;
     return exporterStatus({
-      ...{ id, stats: this.store.stats, paused, inFlight, recent, breaker, replayRate, isStuck },
+      id,
+      stats: this.store.stats,
+      paused,
+      inFlight,
+      recent,
+      breaker,
+      replayRate,
+      isStuck,
       health: this.settings.health,
       now: this.journalSettings.clock.now(),
     });
@@ -201,9 +217,13 @@ export class PipelineJournal implements Journal, ExporterControl {
   private createExchange(): EntryExchange {
     const { pipeline, generation, clock, logger } = this.journalSettings;
     return new EntryExchange({
-      ...{ store: this.store, clock },
+      store: this.store,
+      clock,
       newEntry: (batch) => ({
-        ...{ batch, pipeline, generation: generation(), enqueuedAt: clock.now() },
+        batch,
+        pipeline,
+        generation: generation(),
+        enqueuedAt: clock.now(),
         source: { receiver: pipeline, transport: "internal" },
       }),
       onMade: (made) => {

@@ -67,8 +67,14 @@ export class Adoption {
     this.services = services;
     const { pending, failed } = from.store.stats;
     this.current = {
-      ...{ queue: from.id, to: options.to, by: options.by, startedAt: services.clock.now(), state: "running" },
-      ...{ total: pending.entries + failed.entries, moved: 0, skipped: {} },
+      queue: from.id,
+      to: options.to,
+      by: options.by,
+      startedAt: services.clock.now(),
+      state: "running",
+      total: pending.entries + failed.entries,
+      moved: 0,
+      skipped: {},
     };
   }
 

@@ -114,7 +114,10 @@ async function openPlace(place: OfflinePlace, { language, mask }: OfflineService
   const controls = new Map<string, ExporterControl>();
   const damage: string[] = [];
   const records = createOperatorRecords({
-    ...{ clock: keepAliveClock, logger: silentLogger, auditRetentionMs: 0, historyRetentionMs: 0 },
+    clock: keepAliveClock,
+    logger: silentLogger,
+    auditRetentionMs: 0,
+    historyRetentionMs: 0,
     createStore: (id) => place.createStore(id),
     exists: (id) => place.exists(id),
   });

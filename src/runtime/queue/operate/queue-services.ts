@@ -36,7 +36,12 @@ export function createQueueServices(
   const damageReporter = new DamageReporter({ store, logger, metrics });
   const filter = createDeadLetterFilter(settings.dead_letter.filter, language);
   const deadLetters = new DeadLetterWriter({
-    ...{ store, filter, clock, logger, metrics, forwarder },
+    store,
+    filter,
+    clock,
+    logger,
+    metrics,
+    forwarder,
     maxLogLines: settings.dead_letter.max_log_lines,
     notifier: new FailureNotifier(settings.dead_letter.notify, { clock, logger, metrics }),
     onUnreadable: (entry, cause) => damageReporter.reportUnreadable(entry, cause),

@@ -74,14 +74,12 @@ async function* lineOf(store: QueueStore, ref: EntryRef, entry: Entry): AsyncGen
     const batch = await store.payload(ref);
     const signature = signatureOf(entry.exporter, SET_ASIDE);
     const failure = entry.failure ?? {
-      ...{
-        at: Date.now(),
-        reason: "imported" as const,
-        rule: "import" as const,
-        category: "integration",
-        error: SET_ASIDE,
-        signature,
-      },
+      at: Date.now(),
+      reason: "imported" as const,
+      rule: "import" as const,
+      category: "integration",
+      error: SET_ASIDE,
+      signature,
       ...excerptOf(batch),
     };
     yield writeTransferLine({ entry: { ...entry, state: "failed", failure }, batch });

@@ -208,7 +208,10 @@ export class WorkerQueues {
     const store = await this.open(log, signal);
     await store?.close();
     const records = new RecordLog<MoveRecord>({
-      ...{ clock, retentionMs: 0, maxRecords: Number.POSITIVE_INFINITY, exists: async () => true },
+      clock,
+      retentionMs: 0,
+      maxRecords: Number.POSITIVE_INFINITY,
+      exists: async () => true,
       createStore: () => place.createOrphanStore(log),
     });
     const moves = new Moves(records, { clock, logger });

@@ -76,7 +76,12 @@ export function createOperatorRecords(settings: OperatorRecordsSettings): Operat
   const jobs = new ReplayJobs(tracker, clock);
   const moves = new Moves(moving, { clock, logger });
   return {
-    ...{ tracker, jobs, moves, rehydrations, originals: new Originals(kept), audit: new Audit({ log, clock, logger }) },
+    tracker,
+    jobs,
+    moves,
+    rehydrations,
+    originals: new Originals(kept),
+    audit: new Audit({ log, clock, logger }),
     watchEntries(known) {
       isThere = known;
     },

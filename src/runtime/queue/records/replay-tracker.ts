@@ -198,7 +198,11 @@ export class ReplayTracker {
     const [failed, delivered] = [[] as ReplayOutcome[], [] as ReplayOutcome[]];
     for (const each of record.outcomes ?? []) (each.outcome === "delivered" ? delivered : failed).push(each);
     const tracked: TrackedReplay = {
-      ...{ record, kept, failed, delivered, writing: Promise.resolve() },
+      record,
+      kept,
+      failed,
+      delivered,
+      writing: Promise.resolve(),
       open: new Map(),
       listeners: new Set(),
       cancelWrite: undefined,

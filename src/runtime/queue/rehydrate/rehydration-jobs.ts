@@ -171,7 +171,11 @@ export class RehydrationJobs implements Rehydrations {
     const estimate = this.estimateOf(checked.fingerprint) ?? before.estimate;
     const job: Rehydration = {
       ...before,
-      ...{ state: "running", by: starter.by, reason: starter.reason, rate: request.rate, resumed: before.resumed + 1 },
+      state: "running",
+      by: starter.by,
+      reason: starter.reason,
+      rate: request.rate,
+      resumed: before.resumed + 1,
       ...(estimate && { estimate }),
     };
     return this.go(checked, starter, kept, job);
@@ -215,7 +219,10 @@ export class RehydrationJobs implements Rehydrations {
       active.job.id,
       progress,
       {
-        ...{ clock, logger, condition, rate: request.rate },
+        clock,
+        logger,
+        condition,
+        rate: request.rate,
         objects: this.objectsOf(source, checked, active),
         handIn: new ArchiveHandIn(request.to, source.transport, { clock, controls, requireReady }),
         prepare: controlOf(controls, request.to).prepare,
@@ -325,17 +332,17 @@ function newJob({ request, selection }: CheckedRequest, { by, reason }: Rehydrat
   const { from, to, where, rate } = request;
   const { position: _, ...counts } = NO_PROGRESS;
   return {
-    ...{
-      id: randomBytes(6).toString("hex"),
-      state: "running",
-      by,
-      from,
-      to,
-      dryRun: false,
-      startedAt: now,
-      resumed: 0,
-    },
-    ...{ since: selection.since, until: selection.until, ...counts },
+    id: randomBytes(6).toString("hex"),
+    state: "running",
+    by,
+    from,
+    to,
+    dryRun: false,
+    startedAt: now,
+    resumed: 0,
+    since: selection.since,
+    until: selection.until,
+    ...counts,
     ...(reason !== undefined && { reason }),
     ...(where !== undefined && { where }),
     ...(rate !== undefined && { rate }),

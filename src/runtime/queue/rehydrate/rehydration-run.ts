@@ -48,7 +48,13 @@ interface PieceFault {
 
 export const NO_PROGRESS: RunProgress = {
   position: { list: 0 },
-  ...{ objects: 0, bytes: 0, read: 0, matched: 0, sent: 0, faults: {}, problems: [] },
+  objects: 0,
+  bytes: 0,
+  read: 0,
+  matched: 0,
+  sent: 0,
+  faults: {},
+  problems: [],
 };
 
 interface RehydrationRunServices {
@@ -191,11 +197,16 @@ export class RehydrationRun {
         position: {
           ...position,
           inside: {
-            ...{ key: at.key, version: at.version, pieces: at.piece + 1, sent: (own?.sent ?? 0) + sentNow },
+            key: at.key,
+            version: at.version,
+            pieces: at.piece + 1,
+            sent: (own?.sent ?? 0) + sentNow,
             ...(fault !== undefined && { fault }),
           },
         },
-        ...{ read: read + batch.count, matched: before + matched, sent: sent + sentNow },
+        read: read + batch.count,
+        matched: before + matched,
+        sent: sent + sentNow,
       });
     });
   }

@@ -117,8 +117,11 @@ export class FailurePolicy {
   ): GroupOutcome {
     const delays = new Map<number, number>();
     const failure = {
-      ...{ error, counts: error.blame === "entry", isPoison: false },
-      ...{ isAlone: items.length === 1, requestItems: recordsOf(items) },
+      error,
+      counts: error.blame === "entry",
+      isPoison: false,
+      isAlone: items.length === 1,
+      requestItems: recordsOf(items),
     };
     let from = 0;
     const outcomes = outcomeOfEach(items, (item, i) => {

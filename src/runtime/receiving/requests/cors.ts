@@ -32,7 +32,12 @@ export class Cors {
     const { origin } = request.headers;
     if (origin === undefined || !this.allows(origin)) return ["Vary", "Origin"];
     const headers = [
-      ...["Access-Control-Allow-Origin", origin, "Access-Control-Allow-Credentials", "true", "Vary", "Origin"],
+      "Access-Control-Allow-Origin",
+      origin,
+      "Access-Control-Allow-Credentials",
+      "true",
+      "Vary",
+      "Origin",
     ];
     if (this.exposed !== "") headers.push("Access-Control-Expose-Headers", this.exposed);
     return headers;

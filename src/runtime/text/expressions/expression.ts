@@ -31,10 +31,7 @@ export function compileExpression(source: string, names: ExpressionNames): Compi
   return parser.parse();
 }
 
-const PREDICATES = [
-  ...["all", "any", "none", "one", "filter", "map", "count"],
-  ...["find", "findIndex", "findLast", "findLastIndex", "groupBy", "sortBy"],
-];
+const PREDICATES = "all any none one filter map count find findIndex findLast findLastIndex groupBy sortBy".split(" ");
 
 const UNARY_POWER = 50;
 const MAX_DEPTH = 100;

@@ -7,34 +7,7 @@ export interface ExpressionToken {
 }
 
 /** Longest first. */
-const SIGNS = [
-  ...["**", "==", "!=", "<=", ">=", "&&", "||", "??", "?.", ".."],
-  ...[
-    "+",
-    "-",
-    "*",
-    "/",
-    "%",
-    "^",
-    "<",
-    ">",
-    "!",
-    "?",
-    ":",
-    ",",
-    ".",
-    "(",
-    ")",
-    "[",
-    "]",
-    "{",
-    "}",
-    "|",
-    "#",
-    ";",
-    "=",
-  ],
-];
+const SIGNS = "** == != <= >= && || ?? ?. .. + - * / % ^ < > ! ? : , . ( ) [ ] { } | # ; =".split(" ");
 
 export function tokenize(source: string): ExpressionToken[] {
   const tokens: ExpressionToken[] = [];

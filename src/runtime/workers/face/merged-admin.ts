@@ -90,7 +90,8 @@ export function createMergedAdmin({ group, clock, logger, settings, exporters }:
     async listDeadLetters(query): Promise<DeadLetterPage> {
       const { limit = DEFAULT_PAGE_SIZE, cursor: from, order = "newest", ...filters } = query;
       const { items, cursor, unavailable } = await mergePages<Entry>(group, {
-        ...{ limit, cursor: from },
+        limit,
+        cursor: from,
         async read(worker, max, own) {
           const asked: DeadLetterQuery = { ...filters, order, limit: max, ...(own !== undefined && { cursor: own }) };
           const page = await group.askOne<DeadLetterPage>(worker, "listDeadLetters", asked);
@@ -150,7 +151,8 @@ export function createMergedAdmin({ group, clock, logger, settings, exporters }:
     async audit(query): Promise<AuditPage> {
       const { limit = DEFAULT_PAGE_SIZE, cursor: from, ...filters } = query;
       const { items, cursor, unavailable } = await mergePages<AuditPage["records"][number]>(group, {
-        ...{ limit, cursor: from },
+        limit,
+        cursor: from,
         async read(worker, max, own) {
           const page = await group.askOne<AuditPage>(worker, "audit", { ...filters, limit: max, cursor: own });
           return { items: page.records, cursor: page.cursor };

@@ -17,28 +17,19 @@ const bytesOf = (text: string) => Buffer.from(text).toString("latin1");
  */
 const LATIN_WORDS = ["ña", "ło", "şifre", "şifreniz", "şifresi"];
 const OTHER_WORDS = [
-  ...["пароль", "Пароль", "كلمة المرور", "كلمة السر", "पासवर्ड", "パスワード", "密码", "密碼", "비밀번호"],
+  "пароль",
+  "Пароль",
+  "كلمة المرور",
+  "كلمة السر",
+  "पासवर्ड",
+  "パスワード",
+  "密码",
+  "密碼",
+  "비밀번호",
 ];
 /** Verbs that end a sentence about a password: `a senha é tiger`. */
 const VERBS = ["é ", "è "];
-const LINKS = [
-  "は",
-  "是",
-  "为",
-  "為",
-  "는",
-  "은",
-  "이",
-  "هي",
-  "هو",
-  "है",
-  "to",
-  "es",
-  "jest",
-  "temporal",
-  "nueva",
-  "это",
-].map(bytesOf);
+const LINKS = "は 是 为 為 는 은 이 هي هو है to es jest temporal nueva это".split(" ").map(bytesOf);
 
 /** Quotation marks before a value. */
 const MARKS = ["「", "『", "“", "„", "«", "《", "【"];

@@ -31,7 +31,12 @@ const uuids = (prefixes: string) =>
 /** Secrets in the path of a URL, which may be written with `%2F`. */
 const path = (prefix: string, tail: string, minLength: number): readonly KeyPrefix[] =>
   [tail, tail.replaceAll("/", "%2F")].map((one) => ({
-    ...{ prefix, minLength, bits: SECRET, isUnique: true, tail: one, isUuid: false },
+    prefix,
+    minLength,
+    bits: SECRET,
+    isUnique: true,
+    tail: one,
+    isUuid: false,
   }));
 
 /** Keys whose prefix ends with `_`, `-`, `.`, `~` or `$`, the anchors of the scan. */
@@ -171,7 +176,11 @@ export interface KeyShape {
 }
 
 const shape = (prefix: string, minLength: number, most: number, bits: number, isMixed = false): KeyShape => ({
-  ...{ prefix, minLength, most, bits, isMixed },
+  prefix,
+  minLength,
+  most,
+  bits,
+  isMixed,
 });
 
 /** Shapes that are searched in long words with digits. */

@@ -125,8 +125,17 @@ export function hasTextAt(b: Uint8Array, p: number, end: number, text: string): 
 
 /** Quotation marks that are no ASCII characters, as people type them: “x”, „x“, «x», 「x」, 【x】. */
 const PAIRS: Readonly<Record<string, string>> = {
-  ...{ "“": "”", "„": "“", "‘": "’", "‚": "‘", "«": "»", "‹": "›" },
-  ...{ "「": "」", "『": "』", "《": "》", "【": "】", "（": "）" },
+  "“": "”",
+  "„": "“",
+  "‘": "’",
+  "‚": "‘",
+  "«": "»",
+  "‹": "›",
+  "「": "」",
+  "『": "』",
+  "《": "》",
+  "【": "】",
+  "（": "）",
 };
 const PAIR_BYTES = Object.entries(PAIRS).map(([open, close]) => [Buffer.from(open), Buffer.from(close)] as const);
 /** The last bytes of opening marks, which rule out most positions. */

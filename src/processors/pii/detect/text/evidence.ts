@@ -29,7 +29,10 @@ interface EvidenceKind {
 }
 
 const kind = (bit: number, name: string, points: number, description: string): EvidenceKind => ({
-  ...{ bit, name, points, description },
+  bit,
+  name,
+  points,
+  description,
 });
 
 /** All kinds of evidence, in the order in which they are shown. */

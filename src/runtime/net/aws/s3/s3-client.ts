@@ -135,7 +135,10 @@ export class S3Client {
     let token: string | undefined;
     for (;;) {
       const query = {
-        ...{ "list-type": "2", "encoding-type": "url", "max-keys": String(maxKeys), prefix },
+        "list-type": "2",
+        "encoding-type": "url",
+        "max-keys": String(maxKeys),
+        prefix,
         ...(token === undefined ? startAfter !== "" && { "start-after": startAfter } : { "continuation-token": token }),
       };
       const page = await this.text({ method: "GET", key: "", query }, abort);

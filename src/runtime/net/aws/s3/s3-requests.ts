@@ -140,8 +140,11 @@ export class S3Requests {
       client = new Http1Client(
         { host, port, proxy, ...(isSecure && { tls: TLS }) },
         {
-          ...{ clock: this.context.clock, maxConnections: MAX_CONNECTIONS, maxIdle: MAX_CONNECTIONS },
-          ...{ idleTimeoutMs: IDLE_MS, maxAnswerBytes: MAX_ANSWER_BYTES },
+          clock: this.context.clock,
+          maxConnections: MAX_CONNECTIONS,
+          maxIdle: MAX_CONNECTIONS,
+          idleTimeoutMs: IDLE_MS,
+          maxAnswerBytes: MAX_ANSWER_BYTES,
         },
       );
       if (this.isClosed) client.close();

@@ -144,7 +144,14 @@ export function wasmModule(parameters: number, variables: number, body: WasmCode
   body(code, []);
   code.push(UNREACHABLE, END);
   return Uint8Array.from([
-    ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+    0x00,
+    0x61,
+    0x73,
+    0x6d,
+    1,
+    0,
+    0,
+    0,
     ...section(1, [[FUNCTION_TYPE, ...list(new Array(parameters).fill([I32])), ...list([[I32]])]]),
     ...section(2, [[...text(""), ...text("memory"), MEMORY, ANY_SIZE, 0]]),
     ...section(3, [[0]]),

@@ -58,7 +58,14 @@ export class CauseTally {
     const key = `${cause.reason} ${cause.exporter} ${cause.signature}`;
     const trend = new Array<number>(TREND_BUCKETS).fill(0);
     const group = this.groups.get(key) ?? {
-      ...{ cause, trend, entries: 0, items: 0, firstAt: at, lastAt: at, newest: ref, index },
+      cause,
+      trend,
+      entries: 0,
+      items: 0,
+      firstAt: at,
+      lastAt: at,
+      newest: ref,
+      index,
     };
     this.groups.set(key, group);
     this.groupOf.set(cause, group);

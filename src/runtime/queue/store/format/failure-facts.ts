@@ -10,7 +10,12 @@ export function factsOf(entry: Entry): FailureFacts | undefined {
   const sequence = sequenceOfId(id) ?? 0;
   const tag = id.slice(0, Math.max(0, id.lastIndexOf("-")));
   return {
-    ...{ at, items, bytes, attempts, sequence, isDeleted: deletedAt !== undefined },
+    at,
+    items,
+    bytes,
+    attempts,
+    sequence,
+    isDeleted: deletedAt !== undefined,
     tag: entryId(tag, sequence) === id ? tag : "",
     causeKey: `${signal} ${reason} ${exporter} ${category}\n${signature}`,
     namesKey: names.length === 1 ? `=${names[0]}` : JSON.stringify(names),

@@ -20,7 +20,9 @@ export interface NumberForm {
  */
 function forms(country: Country, written: string, check: CheckDigits, needsLabel: boolean): readonly NumberForm[] {
   return written.split(",").map((text) => ({
-    ...{ country: COUNTRIES.indexOf(country), check, needsLabel },
+    country: COUNTRIES.indexOf(country),
+    check,
+    needsLabel,
     sizes: text.split(/\D/).map(Number),
     separators: [...text.replace(/\d/g, "")].map((c) => c.charCodeAt(0)),
   }));

@@ -200,7 +200,12 @@ export class SummaryFile {
   private render(meta: Meta, isClosed = false): string {
     const { format, store, exporter, commits, last, refSum } = meta;
     const summary: StoreSummary = {
-      ...{ format, store, exporter, commits, last, refSum },
+      format,
+      store,
+      exporter,
+      commits,
+      last,
+      refSum,
       pending: meta.pending.entries,
       failed: meta.failed.entries,
       ...(isClosed ? { isClosed } : { maxLast: this.puts.next(last), maxRemoved: this.removals.next(removedBy(meta)) }),
