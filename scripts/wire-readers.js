@@ -20,6 +20,7 @@ import { pathToFileURL } from "node:url";
  * @typedef {object} ReaderFile
  * @property {string} path
  * @property {Readonly<Record<string, string>>} imports specifiers by the names of functions that convert values
+ * @property {string} [wire] specifier of the functions that read bytes; without it their door
  * @property {readonly Reader[]} readers
  */
 
@@ -142,116 +143,13 @@ export const READER_FILES = [
     ],
   },
   {
-    path: "src/exporters/jaeger/span.generated.ts",
+    path: "src/runtime/otlp/views/record-fields.generated.ts",
     imports: {},
+    wire: "../bytes/wire.js",
     readers: [
       {
-        name: "JaegerSpanFields",
-        purpose: "Finds the fields of a span that Jaeger has a field or a tag for.",
-        missing: 0,
-        methods: {
-          read: [
-            "Span",
-            {
-              traceId: range("traceId"),
-              spanId: range("spanId"),
-              traceState: range("state"),
-              parentSpanId: range("parent"),
-              name: range("name"),
-              kind: set("kind", "varint"),
-              startTimeUnixNano: at("startTimeAt"),
-              endTimeUnixNano: at("endTimeAt"),
-              events: mark("hasEvents"),
-              links: mark("hasLinks"),
-              status: range("status"),
-              flags: set("flags", "fixed32"),
-            },
-          ],
-        },
-      },
-    ],
-  },
-  {
-    path: "src/exporters/loki/log-record.generated.ts",
-    imports: {},
-    readers: [
-      {
-        name: "LineFields",
-        purpose: "Finds the fields of a log record that stand in a line.",
-        missing: 0,
-        methods: {
-          read: [
-            "LogRecord",
-            {
-              severityText: range("severity"),
-              body: range("body"),
-              flags: set("flags", "fixed32"),
-              traceId: range("trace"),
-              spanId: range("span"),
-              eventName: range("name"),
-            },
-          ],
-        },
-      },
-    ],
-  },
-  {
-    path: "src/exporters/alerts/webhook/fact-fields.generated.ts",
-    imports: {},
-    readers: [
-      {
-        name: "FactFields",
-        purpose: "Finds the fields of a log record or span that are facts.",
-        missing: 0,
-        methods: {
-          readLog: [
-            "LogRecord",
-            {
-              timeUnixNano: at("timeAt"),
-              severityNumber: set("severityNumber", "varint"),
-              severityText: range("severity"),
-              body: range("body"),
-              traceId: range("trace"),
-              spanId: range("span"),
-              observedTimeUnixNano: at("otherTimeAt"),
-              eventName: range("name"),
-            },
-          ],
-          readSpan: [
-            "Span",
-            {
-              traceId: range("trace"),
-              spanId: range("span"),
-              name: range("name"),
-              kind: set("kind", "varint"),
-              startTimeUnixNano: at("timeAt"),
-              events: mark("hasEvents"),
-              status: range("status"),
-            },
-          ],
-        },
-      },
-      {
-        name: "FactEventFields",
-        purpose: "Finds the name of a span event.",
-        missing: 0,
-        methods: { read: ["Event", { name: range("name") }] },
-      },
-      {
-        name: "FactStatusFields",
-        purpose: "Finds the fields of a span's status that are facts.",
-        missing: 0,
-        methods: { read: ["Status", { message: range("message"), code: set("code", "varint") }] },
-      },
-    ],
-  },
-  {
-    path: "src/exporters/vendors/record-fields.generated.ts",
-    imports: {},
-    readers: [
-      {
-        name: "VendorLogFields",
-        purpose: "Finds the fields of a log record that vendors' formats have.",
+        name: "LogFields",
+        purpose: "Finds the fields of a log record, but for its attributes.",
         missing: 0,
         methods: {
           read: [
@@ -262,7 +160,7 @@ export const READER_FILES = [
               severityText: range("severity"),
               body: range("body"),
               droppedAttributesCount: set("droppedAttributes", "varint"),
-              flags: at("flagsAt"),
+              flags: set("flags", "fixed32"),
               traceId: range("trace"),
               spanId: range("span"),
               observedTimeUnixNano: at("observedAt"),
@@ -272,69 +170,8 @@ export const READER_FILES = [
         },
       },
       {
-        name: "VendorSpanFields",
-        purpose: "Finds the fields of a span that vendors' formats have.",
-        missing: 0,
-        methods: {
-          read: [
-            "Span",
-            {
-              traceId: range("trace"),
-              spanId: range("span"),
-              parentSpanId: range("parent"),
-              name: range("name"),
-              kind: set("kind", "varint"),
-              startTimeUnixNano: at("startAt"),
-              endTimeUnixNano: at("endAt"),
-              events: mark("hasEvents"),
-              links: mark("hasLinks"),
-              status: range("status"),
-            },
-          ],
-        },
-      },
-      {
-        name: "VendorStatusFields",
-        purpose: "Finds the fields of a span's status.",
-        missing: 0,
-        methods: { read: ["Status", { message: range("message"), code: set("code", "varint") }] },
-      },
-      {
-        name: "VendorEventFields",
-        purpose: "Finds the fields of a span event that vendors' formats have.",
-        missing: 0,
-        methods: { read: ["Event", { timeUnixNano: at("timeAt"), name: range("name") }] },
-      },
-    ],
-  },
-  {
-    path: "src/exporters/bulk/record-fields.generated.ts",
-    imports: {},
-    readers: [
-      {
-        name: "DocumentLogFields",
-        purpose: "Finds the fields of a log record that a document has.",
-        missing: 0,
-        methods: {
-          read: [
-            "LogRecord",
-            {
-              timeUnixNano: at("timeAt"),
-              severityNumber: set("severityNumber", "varint"),
-              severityText: range("severity"),
-              body: range("body"),
-              droppedAttributesCount: set("droppedAttributes", "varint"),
-              traceId: range("trace"),
-              spanId: range("span"),
-              observedTimeUnixNano: at("observedAt"),
-              eventName: range("name"),
-            },
-          ],
-        },
-      },
-      {
-        name: "DocumentSpanFields",
-        purpose: "Finds the fields of a span that a document has.",
+        name: "SpanFields",
+        purpose: "Finds the fields of a span, but for its attributes, and whether it has events and links.",
         missing: 0,
         methods: {
           read: [
@@ -354,13 +191,14 @@ export const READER_FILES = [
               links: mark("hasLinks"),
               droppedLinksCount: set("droppedLinks", "varint"),
               status: range("status"),
+              flags: set("flags", "fixed32"),
             },
           ],
         },
       },
       {
-        name: "DocumentEventFields",
-        purpose: "Finds the fields of a span event that a document has.",
+        name: "EventFields",
+        purpose: "Finds the fields of a span event, but for its attributes.",
         missing: 0,
         methods: {
           read: [
@@ -374,14 +212,8 @@ export const READER_FILES = [
         },
       },
       {
-        name: "DocumentStatusFields",
-        purpose: "Finds the fields of a span's status.",
-        missing: 0,
-        methods: { read: ["Status", { message: range("message"), code: set("code", "varint") }] },
-      },
-      {
-        name: "DocumentLinkFields",
-        purpose: "Finds the fields of a span link that a document has.",
+        name: "LinkFields",
+        purpose: "Finds the fields of a span link, but for its attributes.",
         missing: 0,
         methods: {
           read: [
@@ -394,6 +226,12 @@ export const READER_FILES = [
             },
           ],
         },
+      },
+      {
+        name: "StatusFields",
+        purpose: "Finds the fields of a span's status.",
+        missing: 0,
+        methods: { read: ["Status", { message: range("message"), code: set("code", "varint") }] },
       },
     ],
   },
@@ -468,7 +306,7 @@ export function readerSource(file, messages) {
     const names = converters.filter((name) => file.imports[name] === specifier);
     return importSource(names, specifier);
   });
-  const imports = [importSource(fromWire, WIRE), ...others].join("");
+  const imports = [importSource(fromWire, file.wire ?? WIRE), ...others].join("");
   return `// Generated by scripts/wire-readers.js from OTLP's table of messages. Do not edit.\n\n${imports}\n${classes}\n`;
 }
 

@@ -62,7 +62,7 @@ function isSame(name: Uint8Array, b: Uint8Array, start: number): boolean {
 }
 
 /** Reads a span from the bytes. One reader is reused for all spans. A missing field has an empty range. */
-export class SpanFields extends SpanReader {
+export class MeasuredSpan extends SpanReader {
   statusCode = 0;
   /** Starts of the bodies of its events. */
   readonly eventStarts: number[] = [];

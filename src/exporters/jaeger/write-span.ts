@@ -33,6 +33,7 @@ import {
   STATUS_CODE_TAG,
   STATUS_MESSAGE_TAG,
 } from "#otlp/tags";
+import { SpanFields } from "#otlp/views";
 import {
   JAEGER_KINDS,
   JAEGER_LOG_FIELDS_TAG,
@@ -52,7 +53,6 @@ import {
   JAEGER_TIME_NANOS_TAG,
   JAEGER_TIME_SECONDS_TAG,
 } from "#traces";
-import { JaegerSpanFields } from "./span.generated.js";
 import { writeAttributeTag, writeTextTag, writeTrueTag } from "./tag-writer.js";
 
 const SAMPLED = 1;
@@ -62,22 +62,22 @@ const REF_TYPE_KEY = encodedKey(JAEGER_TAGS.refType);
 const EVENT_KEY = encodedKey(JAEGER_TAGS.event);
 
 /** The span being written. */
-const span = new JaegerSpanFields();
+const span = new SpanFields();
 
 /**
  * Writes the body of a jaeger.api_v2.Span for the span in [start, end). `scopeTags` are the encoded tags of its scope.
  */
 export function writeSpan(out: WireWriter, b: Uint8Array, start: number, end: number, scopeTags: Uint8Array): void {
   span.read(b, start, end);
-  writeField(out, JAEGER_SPAN_TRACE_ID_TAG, b, span.traceIdStart, span.traceIdEnd);
-  writeField(out, JAEGER_SPAN_ID_TAG, b, span.spanIdStart, span.spanIdEnd);
+  writeField(out, JAEGER_SPAN_TRACE_ID_TAG, b, span.traceStart, span.traceEnd);
+  writeField(out, JAEGER_SPAN_ID_TAG, b, span.spanStart, span.spanEnd);
   writeField(out, JAEGER_OPERATION_NAME_TAG, b, span.nameStart, span.nameEnd);
   if (span.parentStart > 0 || span.hasLinks) writeReferences(out, b, start, end);
   if ((span.flags & SAMPLED) !== 0) {
     out.byte(JAEGER_SPAN_FLAGS_TAG);
     out.byte(SAMPLED);
   }
-  writeTimes(out, b, span.startTimeAt, span.endTimeAt);
+  writeTimes(out, b, span.startAt, span.endAt);
   out.copy(scopeTags, 0, scopeTags.length);
   writeAttributes(out, JAEGER_SPAN_TAGS_TAG, b, start, end, SPAN_ATTRIBUTES_TAG);
   writeSpanTags(out, b);

@@ -8,9 +8,9 @@ import {
   SCOPE_VERSION_TAG,
   STRING_VALUE_TAG,
 } from "#otlp/tags";
+import { LogFields } from "#otlp/views";
 import type { Tree } from "../../plugin.js";
 import type { Stream } from "./known-streams.js";
-import { LineFields } from "./log-record.generated.js";
 import { logfmtOf } from "./logfmt-line.js";
 import { without } from "./stream-labels.js";
 
@@ -30,7 +30,7 @@ export class LineWriter {
   private readonly bytes: Uint8Array;
   private readonly out: WireWriter;
   private readonly json: PlainJsonWriter;
-  private readonly fields = new LineFields();
+  private readonly fields = new LogFields();
 
   constructor(bytes: Uint8Array, out: WireWriter) {
     this.bytes = bytes;

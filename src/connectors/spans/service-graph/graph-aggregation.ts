@@ -5,7 +5,7 @@ import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views"
 import type { Batch, ComponentContext, Counter } from "../../../plugin.js";
 import type { MetricAggregation } from "../aggregating-processor.js";
 import { FALSE_VALUE, nanosOf, TRUE_VALUE, textValue } from "../metric-writer.js";
-import { SpanFields, WantedAttributes } from "../span-fields.js";
+import { MeasuredSpan, WantedAttributes } from "../span-fields.js";
 import type { ServiceGraphConfig } from "./config.js";
 import { EdgeSeriesSet } from "./edge-series.js";
 
@@ -56,7 +56,7 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
   private readonly names: readonly string[];
   private readonly ofSpan: WantedAttributes;
   private readonly ofResource: WantedAttributes;
-  private readonly fields: SpanFields;
+  private readonly fields: MeasuredSpan;
   private readonly total: Counter;
   private readonly expired: Counter;
   private readonly texts = new Map<string, Uint8Array>();
@@ -73,7 +73,7 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
     this.names = [...new Set([SERVICE, ...dimensions, ...peerAttributes, ...databaseAttributes])];
     this.ofSpan = new WantedAttributes(this.names);
     this.ofResource = new WantedAttributes(this.names);
-    this.fields = new SpanFields(this.ofSpan);
+    this.fields = new MeasuredSpan(this.ofSpan);
     const counter = (name: string, description: string) =>
       metrics.counter(`otelcol_connector_servicegraph_${name}`, { description }, { connector: id });
     this.total = counter("total_edges", "Requests seen from one side or both.");

@@ -7,7 +7,7 @@ import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views"
 import type { Batch } from "../../../plugin.js";
 import type { MetricAggregation, SeriesStarts } from "../aggregating-processor.js";
 import { MetricWriter, type Nanos, nanosOf, PointAttributes, TRUE_VALUE, textValue } from "../metric-writer.js";
-import { SpanFields, WantedAttributes } from "../span-fields.js";
+import { MeasuredSpan, WantedAttributes } from "../span-fields.js";
 import type { Dimension, SpanMetricsConfig } from "./config.js";
 import { type ResourceState, Resources } from "./resources.js";
 import { SeriesGroup, type SpanSeries } from "./series-group.js";
@@ -45,7 +45,7 @@ export class SpanAggregation implements MetricAggregation, RecordVisitor {
   private readonly scopes = new OwnerTable<ScopeDimension>();
   private readonly wanted: WantedAttributes;
   private readonly wantedOfEvent: WantedAttributes;
-  private readonly fields: SpanFields;
+  private readonly fields: MeasuredSpan;
   private readonly key = new WireWriter(1024);
   private readonly writer = new MetricWriter(SCOPE);
   private readonly zeroWriter = new MetricWriter(SCOPE);
@@ -71,7 +71,7 @@ export class SpanAggregation implements MetricAggregation, RecordVisitor {
     const names = this.dimensions.map(({ name }) => name);
     this.wanted = new WantedAttributes(names);
     this.wantedOfEvent = new WantedAttributes(names);
-    this.fields = new SpanFields(this.wanted, config.eventDimensions !== undefined);
+    this.fields = new MeasuredSpan(this.wanted, config.eventDimensions !== undefined);
     this.spanGroups = spanGroups(config);
     const eventsFrom = this.dimensions.length - eventDimensions.length;
     const events = {

@@ -25,9 +25,9 @@ import {
   SPAN_EVENTS_TAG,
   VALUE_TAG,
 } from "#otlp/tags";
+import { EventFields, LogFields, SpanFields, StatusFields } from "#otlp/views";
 import type { Batch } from "../../../plugin.js";
 import { type AlertFacts, textOf } from "../record-facts.js";
-import { FactEventFields, FactFields, FactStatusFields } from "./fact-fields.generated.js";
 
 /** The facts that records of the same resource and scope share, as JSON. */
 interface OwnerFacts {
@@ -47,7 +47,10 @@ export class FactWriter {
   private readonly signal: Uint8Array;
   private readonly attributesTag: number;
   private readonly json: JsonWriter;
-  private readonly fields = new FactFields();
+  private readonly log = new LogFields();
+  private readonly span = new SpanFields();
+  /** The one of the two that is read. */
+  private readonly record: LogFields | SpanFields;
   private shared: OwnerFacts | undefined;
   private start = 0;
   private end = 0;
@@ -58,6 +61,7 @@ export class FactWriter {
     this.values = new PlainJsonWriter(bytes, out);
     this.json = new JsonWriter(bytes, out);
     this.isLog = signal === "logs";
+    this.record = this.isLog ? this.log : this.span;
     this.signal = jsonBytes(signal);
     this.attributesTag = this.isLog ? LOG_ATTRIBUTES_TAG : SPAN_ATTRIBUTES_TAG;
   }
@@ -66,20 +70,19 @@ export class FactWriter {
   read(start: number, end: number, owner: TreeOwner): void {
     this.start = start;
     this.end = end;
-    if (this.isLog) this.fields.readLog(this.bytes, start, end);
-    else this.fields.readSpan(this.bytes, start, end);
+    this.record.read(this.bytes, start, end);
     if (this.shared?.owner !== owner) this.shared = ownerFacts(owner);
   }
 
   write(name: keyof AlertFacts): void {
-    const { out, fields, values, isLog } = this;
+    const { out, log, span, record, values, isLog } = this;
     switch (name) {
       case "signal":
         return this.raw(this.signal);
       case "name":
-        return fields.nameStart > 0 ? values.text(fields.nameStart, fields.nameEnd) : this.eventName();
+        return record.nameStart > 0 ? values.text(record.nameStart, record.nameEnd) : this.eventName();
       case "body":
-        return values.value(fields.bodyStart, fields.bodyEnd);
+        return values.value(log.bodyStart, log.bodyEnd);
       case "attributes":
         return this.map(this.start, this.end, this.attributesTag);
       case "resource":
@@ -89,19 +92,19 @@ export class FactWriter {
       case "service":
         return this.raw(this.shared!.service);
       case "severity":
-        return values.text(fields.severityStart, fields.severityEnd);
+        return values.text(log.severityStart, log.severityEnd);
       case "severity_number":
-        return writeAscii(String(fields.severityNumber | 0), out);
+        return writeAscii(String(log.severityNumber | 0), out);
       case "time":
-        return this.time(fields.timeAt >= 0 ? fields.timeAt : fields.otherTimeAt);
+        return this.time(isLog ? (log.timeAt >= 0 ? log.timeAt : log.observedAt) : span.startAt);
       case "trace_id":
-        return writeHex(this.bytes, fields.traceStart, fields.traceEnd, out);
+        return writeHex(this.bytes, record.traceStart, record.traceEnd, out);
       case "span_id":
-        return writeHex(this.bytes, fields.spanStart, fields.spanEnd, out);
+        return writeHex(this.bytes, record.spanStart, record.spanEnd, out);
       case "kind":
-        return this.raw(isLog ? EMPTY_TEXT : (KINDS[fields.kind] ?? EMPTY_TEXT));
+        return this.raw(isLog ? EMPTY_TEXT : (KINDS[span.kind] ?? EMPTY_TEXT));
       case "status":
-        status.read(this.bytes, fields.statusStart, fields.statusEnd);
+        status.read(this.bytes, span.statusStart, span.statusEnd);
         return this.raw(isLog ? EMPTY_TEXT : (CODES[status.code] ?? EMPTY_TEXT));
       case "status_message":
         return values.text(status.messageStart, status.messageEnd);
@@ -159,9 +162,9 @@ export class FactWriter {
 
   /** The attributes of events with the name exception. */
   private exceptions(): void {
-    const { bytes: b, out, end, fields } = this;
+    const { bytes: b, out, end, span } = this;
     out.byte(OPEN_LIST);
-    if (fields.hasEvents) {
+    if (span.hasEvents) {
       const first = out.length;
       for (let p = this.start; (p = nextBody(b, p, end, SPAN_EVENTS_TAG)) >= 0; ) {
         const body = p;
@@ -201,8 +204,8 @@ function jsonBytes(value: unknown): Uint8Array {
 }
 
 /** The messages being written. */
-const event = new FactEventFields();
-const status = new FactStatusFields();
+const event = new EventFields();
+const status = new StatusFields();
 
 const COMMA = 44;
 const OPEN_LIST = 91;

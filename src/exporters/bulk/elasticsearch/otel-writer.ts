@@ -23,13 +23,7 @@ import {
   SPAN_LINKS_TAG,
   STRING_VALUE_TAG,
 } from "#otlp/tags";
-import {
-  DocumentEventFields,
-  DocumentLinkFields,
-  DocumentLogFields,
-  DocumentSpanFields,
-  DocumentStatusFields,
-} from "../record-fields.generated.js";
+import { EventFields, LinkFields, LogFields, SpanFields, StatusFields } from "#otlp/views";
 import { capitalised, isMap } from "./otel-documents.js";
 import { ROUTING, ROUTING_KEYS } from "./route.js";
 
@@ -46,8 +40,8 @@ export interface SharedLines {
 /** Writes documents of the mode otel directly from the bytes of their records, each after the line of its action. */
 export class OtelWriter {
   private readonly bytes: Uint8Array;
-  private readonly log = new DocumentLogFields();
-  private readonly span = new DocumentSpanFields();
+  private readonly log = new LogFields();
+  private readonly span = new SpanFields();
   private json: DocumentJson | undefined;
 
   constructor(bytes: Uint8Array) {
@@ -220,9 +214,9 @@ function valueTag(b: Uint8Array, start: number, end: number): number {
 }
 
 /** The messages being written. */
-const event = new DocumentEventFields();
-const link = new DocumentLinkFields();
-const status = new DocumentStatusFields();
+const event = new EventFields();
+const link = new LinkFields();
+const status = new StatusFields();
 
 function endLine(json: DocumentJson, from: number): void {
   json.close(from);

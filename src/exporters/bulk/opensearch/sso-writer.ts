@@ -10,14 +10,8 @@ import {
   SPAN_LINKS_TAG,
   STRING_VALUE_TAG,
 } from "#otlp/tags";
+import { EventFields, LinkFields, LogFields, SpanFields, StatusFields } from "#otlp/views";
 import { capitalised } from "../elasticsearch/otel-documents.js";
-import {
-  DocumentEventFields,
-  DocumentLinkFields,
-  DocumentLogFields,
-  DocumentSpanFields,
-  DocumentStatusFields,
-} from "../record-fields.generated.js";
 import { isoTime } from "../times.js";
 import type { OpenSearchConfig } from "./config.js";
 
@@ -178,11 +172,11 @@ function writeLink(json: DocumentJson, b: Uint8Array, start: number, end: number
 }
 
 /** The messages being written. */
-const log = new DocumentLogFields();
-const span = new DocumentSpanFields();
-const event = new DocumentEventFields();
-const link = new DocumentLinkFields();
-const status = new DocumentStatusFields();
+const log = new LogFields();
+const span = new SpanFields();
+const event = new EventFields();
+const link = new LinkFields();
+const status = new StatusFields();
 
 const NEW_LINE = 10;
 const COMMA = 44;

@@ -8,7 +8,7 @@ import {
   SCOPE_VERSION_TAG,
   STRING_VALUE_TAG,
 } from "#otlp/tags";
-import { VendorLogFields } from "../record-fields.generated.js";
+import { LogFields } from "#otlp/views";
 import { type RecordOwner, textLength } from "../record-pages.js";
 
 /** Makes messages of the log records of a batch, which are the records as JSON, directly from their bytes. */
@@ -43,7 +43,7 @@ export class LogMessages {
   }
 
   private recordText(start: number, end: number, owner: RecordOwner): string {
-    const { json, bytes: b } = this;
+    const { json } = this;
     const { out } = json;
     out.clear();
     json.raw(BODY);
@@ -51,8 +51,7 @@ export class LogMessages {
     if (log.severityNumber > 0) json.number(SEVERITY_NUMBER, log.severityNumber);
     json.text(SEVERITY_TEXT, log.severityStart, log.severityEnd);
     if (log.droppedAttributes > 0) json.number(DROPPED, log.droppedAttributes);
-    const flags = log.flagsAt < 0 ? 0 : fixed32(b, log.flagsAt);
-    if (flags !== 0) json.number(FLAGS, flags);
+    if (log.flags !== 0) json.number(FLAGS, log.flags);
     json.id(TRACE_ID, log.traceStart, log.traceEnd);
     json.id(SPAN_ID, log.spanStart, log.spanEnd);
     const from = out.length;
@@ -96,7 +95,7 @@ function unlessEmpty<T extends object>(map: T): T | undefined {
   return Object.keys(map).length === 0 ? undefined : map;
 }
 
-const log = new VendorLogFields();
+const log = new LogFields();
 const BODY = labelOf("body");
 const SEVERITY_NUMBER = labelOf("severity_number");
 const SEVERITY_TEXT = labelOf("severity_text");

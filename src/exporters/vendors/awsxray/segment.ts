@@ -11,10 +11,10 @@ import {
 } from "#otlp/json";
 import { micros, toMicros } from "#otlp/signals";
 import { SPAN_ATTRIBUTES_TAG } from "#otlp/tags";
+import { SpanFields, StatusFields } from "#otlp/views";
 import { parseJson } from "#text/json";
 import { AWS_ACCOUNT, AWS_MEMBERS, XRAY_ANNOTATIONS, XRAY_METADATA_PREFIX } from "#traces";
 import type { Tree } from "../../../plugin.js";
-import { VendorSpanFields, VendorStatusFields } from "../record-fields.generated.js";
 import type { AwsXrayConfig } from "./config.js";
 import {
   addHttp,
@@ -229,8 +229,8 @@ function metadataMembers(value: unknown): object | undefined {
 const NOTHING = new Uint8Array(0);
 const METADATA = Buffer.from(',"metadata":{"default":');
 
-const span = new VendorSpanFields();
-const status = new VendorStatusFields();
+const span = new SpanFields();
+const status = new StatusFields();
 
 /** Seconds with microseconds: a double holds no more. */
 function secondsAt(b: Uint8Array, at: number): number {

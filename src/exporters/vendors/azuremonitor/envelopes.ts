@@ -10,8 +10,8 @@ import {
 } from "#otlp/json";
 import { GAUGE_TAG, SUM_TAG } from "#otlp/metric-tags";
 import { LOG_ATTRIBUTES_TAG, SPAN_ATTRIBUTES_TAG } from "#otlp/tags";
+import { LogFields, SpanFields, StatusFields } from "#otlp/views";
 import type { Batch, Tree } from "../../../plugin.js";
-import { VendorLogFields, VendorSpanFields, VendorStatusFields } from "../record-fields.generated.js";
 import { SeriesWalk, type VendorMetric } from "../series-walk.js";
 import type { AzureMonitorConfig } from "./config.js";
 
@@ -154,9 +154,9 @@ export class EnvelopeWriter {
   }
 }
 
-const log = new VendorLogFields();
-const span = new VendorSpanFields();
-const status = new VendorStatusFields();
+const log = new LogFields();
+const span = new SpanFields();
+const status = new StatusFields();
 
 function metricOf({ name, dataTag }: VendorMetric, { value, count, sum }: PointReader) {
   const isNumber = dataTag === GAUGE_TAG || dataTag === SUM_TAG;

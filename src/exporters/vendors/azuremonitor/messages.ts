@@ -11,7 +11,7 @@ import {
   valueStart,
 } from "#otlp/json";
 import { LOG_ATTRIBUTES_TAG, STRING_VALUE_TAG } from "#otlp/tags";
-import { VendorLogFields } from "../record-fields.generated.js";
+import { LogFields } from "#otlp/views";
 import { hasRepeatedKeys, type RecordOwner, type RecordPage, writeAsText } from "../record-pages.js";
 import type { AzureMonitorConfig } from "./config.js";
 import {
@@ -129,7 +129,7 @@ export class MessageWriter {
   }
 }
 
-const log = new VendorLogFields();
+const log = new LogFields();
 const NEWLINE = 10;
 const COMMA = 44;
 const COLON = 58;

@@ -2,7 +2,7 @@ import { bodyEnd, nextBody, type WireWriter } from "#otlp/bytes";
 import { DocumentJson, KeySet, labelOf, membersOf, plainValueAt, plainValueText } from "#otlp/json";
 import { SEVERITY_NUMBER_NAMES } from "#otlp/signals";
 import { LOG_ATTRIBUTES_TAG, STRING_VALUE_TAG } from "#otlp/tags";
-import { VendorLogFields } from "../record-fields.generated.js";
+import { LogFields } from "#otlp/views";
 import type { RecordOwner, RecordPage } from "../record-pages.js";
 import { hostOf, tagsOf } from "./tags.js";
 
@@ -92,7 +92,7 @@ export class DatadogLogWriter {
   }
 }
 
-const log = new VendorLogFields();
+const log = new LogFields();
 const COMMA = 44;
 const OPEN_LIST = 91;
 const CLOSE_LIST = 93;

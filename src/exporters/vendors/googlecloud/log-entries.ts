@@ -7,7 +7,6 @@ import {
   lengthAt,
   message,
   nextBody,
-  varint,
   type WireWriter,
 } from "#otlp/bytes";
 import {
@@ -27,9 +26,9 @@ import {
 } from "#otlp/json";
 import { SEVERITY_NUMBER_NAMES } from "#otlp/signals";
 import { LOG_ATTRIBUTES_TAG, SCOPE_NAME_TAG, SCOPE_VERSION_TAG, STRING_VALUE_TAG } from "#otlp/tags";
+import { LogFields } from "#otlp/views";
 import { loggingResource } from "../google-resource.js";
 import { resourceLabels } from "../google-series.js";
-import { VendorLogFields } from "../record-fields.generated.js";
 import { hasRepeatedKeys, type RecordOwner, type RecordPage, writeAsText } from "../record-pages.js";
 import type { GoogleCloudConfig } from "./config.js";
 import { httpRequestOf, sourceLocationOf } from "./entry-fields.js";
@@ -117,7 +116,7 @@ export class GoogleLogWriter {
       writeAscii(`${Buffer.prototype.hexSlice.call(b, log.traceStart, log.traceEnd)}"`, json.out);
     }
     json.id(SPAN_ID, log.spanStart, log.spanEnd);
-    if (isSampled || (log.flagsAt >= 0 && (varint(b, log.flagsAt) & 1) === 1)) json.raw(SAMPLED);
+    if (isSampled || (log.flags & 1) === 1) json.raw(SAMPLED);
   }
 
   /** A map is a JSON payload; everything else is text. */
@@ -227,7 +226,7 @@ function googleLabelTexts(attributes: Readonly<Record<string, unknown>>): Record
   );
 }
 
-const log = new VendorLogFields();
+const log = new LogFields();
 const ERROR = 17;
 const COMMA = 44;
 const COLON = 58;

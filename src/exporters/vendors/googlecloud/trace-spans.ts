@@ -8,9 +8,9 @@ import {
   treeHex,
 } from "#otlp/json";
 import { SCOPE_NAME_TAG, SCOPE_VERSION_TAG, SPAN_ATTRIBUTES_TAG, SPAN_LINKS_TAG } from "#otlp/tags";
+import { SpanFields, StatusFields } from "#otlp/views";
 import type { Tree } from "../../../plugin.js";
 import { monitoredResource } from "../google-resource.js";
-import { VendorSpanFields, VendorStatusFields } from "../record-fields.generated.js";
 import type { RecordOwner } from "../record-pages.js";
 import type { GoogleCloudConfig } from "./config.js";
 
@@ -139,8 +139,8 @@ export class GoogleSpanWriter {
   }
 }
 
-const span = new VendorSpanFields();
-const status = new VendorStatusFields();
+const span = new SpanFields();
+const status = new StatusFields();
 
 function traceValue(value: unknown): object {
   if (typeof value === "boolean") return { boolValue: value };

@@ -11,8 +11,8 @@ import {
 } from "#otlp/json";
 import { SPAN_KIND_SYMBOLS, STATUS_CODES } from "#otlp/signals";
 import { LOG_ATTRIBUTES_TAG } from "#otlp/tags";
+import { LogFields } from "#otlp/views";
 import type { Tree } from "../../../plugin.js";
-import { VendorLogFields } from "../record-fields.generated.js";
 import { textLength } from "../record-pages.js";
 import type { SplunkHecConfig } from "./config.js";
 import { addField, defaultMetadata, eventText, type HecMetadata, readMetadata, setField } from "./event-head.js";
@@ -91,7 +91,7 @@ export class RecordEvents {
   }
 }
 
-const log = new VendorLogFields();
+const log = new LogFields();
 const SPAN = MESSAGES["Span"]!;
 
 /** The fields of a resource and of a record, which hide those of the resource. */

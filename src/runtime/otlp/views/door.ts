@@ -14,6 +14,7 @@ export type { DataPointView } from "./data-point-view.js";
 export type { LogRecordView } from "./log-record-view.js";
 export { type MetricData, type MetricVisitor, walkMetrics } from "./metric-walk.js";
 export type { MetricView, ResourceView } from "./owner-views.js";
+export { EventFields, LinkFields, LogFields, SpanFields, StatusFields } from "./record-fields.generated.js";
 export { RecordReader, recordAttributesTag } from "./record-reader.js";
 export {
   DROP,
