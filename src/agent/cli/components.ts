@@ -2,7 +2,7 @@ import { configJsonSchema, type JsonSchema, openConfig } from "#config";
 import type { Registry } from "#config/resolve";
 import { describeKeys, type KeyDescription, withDefaults } from "#config/schema";
 import type { ComponentFactory } from "#contract";
-import { DEFAULT_SETTINGS, nearest, uncheckedExporterSettingsSchema } from "#contract/schema";
+import { defaultSettings, nearest, uncheckedExporterSettingsSchema } from "#contract/schema";
 import { loadPlugins } from "#host";
 import type { CommandContext } from "./command.js";
 import { configSources } from "./config-sources.js";
@@ -51,7 +51,7 @@ export function describeComponent(factory: ComponentFactory): ComponentDescripti
   const ownKeys = describeKeys(schema);
   const common =
     factory.kind === "exporter"
-      ? commonKeys(withDefaults(DEFAULT_SETTINGS, factory.defaults) as Record<string, unknown>)
+      ? commonKeys(withDefaults(defaultSettings(), factory.defaults) as Record<string, unknown>)
       : [];
   const keys = [...ownKeys, ...common.filter((key) => ownKeys.every(({ path }) => path !== key.path))];
   return { kind, type, aliases, summary, signals: signalsOf(factory), keys };

@@ -16,8 +16,7 @@ export {
   parseHostPort,
   protectionOf,
 } from "./endpoint.js";
-export { type HttpClientConfig, httpClientDefaults, httpClientKeys } from "./http-client-keys.js";
-export { httpHeaders } from "./http-headers.js";
+export { type HttpClientConfig, httpClientDefaults, httpClientKeys, httpHeaders } from "./http-client-keys.js";
 export { addressOfUrl, openRequest } from "./http-request.js";
 export { type HttpServerPlace, type ListeningServer, startHttpServer } from "./http-server.js";
 export { Http1Client } from "./http1/client.js";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { authReference, duration, ignored, lazySection, unsupported } from "#contract/schema";
+import { authReference, duration, headers, ignored, lazySection, unsupported } from "#contract/schema";
 import { httpUrl } from "./endpoint.js";
-import { httpHeaders } from "./http-headers.js";
+import { isHeader } from "./http1/request-writer.js";
 import { tlsClient } from "./tls-config.js";
 
 const BUFFERS = "Node.js sizes its own socket buffers";
@@ -55,4 +55,17 @@ let defaults: HttpClientConfig | undefined;
 export function httpClientDefaults(): HttpClientConfig {
   defaults ??= z.object(httpClientKeys()).parse({});
   return { ...defaults };
+}
+
+const EXPECTED_HEADER =
+  "expected a header that can be sent: no line breaks or control characters, and a name without blanks";
+
+/** Schema of HTTP headers by name. Rejects line breaks, because they would begin another header. */
+export function httpHeaders() {
+  return headers().superRefine((configured, context) => {
+    // The value may be a secret, so the error does not show it.
+    for (const [name, value] of Object.entries(configured)) {
+      if (!isHeader(name, value)) context.addIssue({ code: "custom", path: [name], message: EXPECTED_HEADER });
+    }
+  });
 }

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { DEFAULT_SETTINGS, REDACTED } from "#contract/schema";
+import { defaultSettings, REDACTED } from "#contract/schema";
 import type { Registry } from "../resolve/registry.js";
 import { parseId, SECTIONS, type SectionName } from "../schema/component-id.js";
 import { withDefaults, writtenDefault } from "../schema/describe-keys.js";
@@ -36,7 +36,7 @@ function redactedComponent(section: SectionName, name: string, node: Node, optio
   const value = redactedValue(node, schemas, schemas.length === 0 || schemas.some(isOpaqueSchema));
   if (!options.defaults || schemas.length === 0) return value;
   const factory = kind === "exporter" ? options.registry.get(kind, parseId(name)!.type) : undefined;
-  const common = factory && withDefaults(DEFAULT_SETTINGS, factory.defaults);
+  const common = factory && withDefaults(defaultSettings(), factory.defaults);
   return withMissingDefaults(withDefaults(common, value ?? {}), schemas, options);
 }
 

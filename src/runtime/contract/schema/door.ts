@@ -6,7 +6,7 @@ export {
   type CompleteSettings,
   completeSettings,
   createExporterSettingsSchema,
-  DEFAULT_SETTINGS,
+  defaultSettings,
   type ExporterSettings,
   isRecord,
   uncheckedExporterSettingsSchema,

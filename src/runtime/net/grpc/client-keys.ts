@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { authReference, caseInsensitiveEnum, duration, ignored, lazySection, unsupported } from "#contract/schema";
 import { grpcTarget } from "../endpoint.js";
-import { httpHeaders } from "../http-headers.js";
+import { httpHeaders } from "../http-client-keys.js";
 import { availableCompression, wordOrNone } from "../otlp/sending.js";
 import { tlsClient } from "../tls-config.js";
 
