@@ -70,6 +70,7 @@ export const ROOMS = [
     path: "src/runtime/text/json/",
     purpose: "the reader of JSON from outside, with its bounds, and readers of its values",
   },
+  { path: "src/runtime/text/go/", purpose: "numbers and texts of JSON as Go writes them" },
   { path: "src/runtime/text/patterns/", purpose: "patterns that match in linear time" },
   {
     path: "src/runtime/text/expressions/",

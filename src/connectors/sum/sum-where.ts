@@ -13,6 +13,7 @@ import {
 import { LOG_ATTRIBUTES_TAG, OWNER_TAG, SPAN_ATTRIBUTES_TAG, SPAN_EVENT_ATTRIBUTES_TAG, VALUE_TAG } from "#otlp/tags";
 import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import { CONTEXT_SHAPES, ConditionSet, type ContextName, type OnOttlError } from "#ottl";
+import { notFiniteText } from "#text/go";
 import type { Batch, Tree } from "../../plugin.js";
 import type { SumMetric } from "./config.js";
 
@@ -134,7 +135,7 @@ function textOf(value: Value): string | undefined {
   if (typeof value === "string") return value === "" ? undefined : value;
   if (typeof value === "bigint") return String(value);
   if (typeof value !== "number" || value === 0) return undefined;
-  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf";
+  if (!Number.isFinite(value)) return notFiniteText(value);
   if (Math.abs(value) >= 1e-4) return String(value);
   return value.toExponential().replace(/e-(\d)$/, "e-0$1");
 }

@@ -1,3 +1,4 @@
+import { goNumber } from "#text/go";
 import type { Label } from "./labels.js";
 
 /** The text formats: Prometheus's own 0.0.4, and OpenMetrics 1.0. */
@@ -40,35 +41,9 @@ export function escapeHelp(text: string, format: ExpositionFormat): string {
   return format === "openmetrics" ? escapeLabel(text) : text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
 }
 
-/** Formats a number as Go does, because bucket bounds are labels and must be the same text everywhere. */
-export function goNumber(value: number, format: ExpositionFormat): string {
-  if (Number.isNaN(value)) return "NaN";
-  if (value === Number.POSITIVE_INFINITY) return "+Inf";
-  if (value === Number.NEGATIVE_INFINITY) return "-Inf";
-  const text = shortest(value);
-  return format === "openmetrics" && !/[.e]/.test(text) ? `${text}.0` : text;
-}
-
-/** Formats like `%g` with the fewest exact digits: with an exponent below 0.0001 and from a million on. */
-function shortest(value: number): string {
-  const size = Math.abs(value);
-  return size !== 0 && (size < 1e-4 || size >= 1e6) ? exponential(value) : String(value);
-}
-
-function exponential(value: number): string {
-  const [digits, sign, exponent] = value.toExponential().split(/e([+-])/) as [string, string, string];
-  return `${digits}e${sign}${exponent.padStart(2, "0")}`;
-}
-
-/** Formats without an exponent, however small or large the number. */
-export function decimal(value: number): string {
-  const text = String(value);
-  if (!text.includes("e")) return text;
-  const [digits = "", exponent = "0"] = value.toExponential().split("e");
-  const places = Number(exponent);
-  const [whole = "", fraction = ""] = digits.replace("-", "").split(".");
-  const all = whole + fraction;
-  const sign = value < 0 ? "-" : "";
-  if (places < 0) return `${sign}0.${"0".repeat(-places - 1)}${all}`;
-  return `${sign}${all.padEnd(places + 1, "0")}`;
+/** Formats a number as Go's client does, because bucket bounds are labels and must be the same text everywhere. */
+export function sampleNumber(value: number, format: ExpositionFormat): string {
+  if (value === 0) return format === "openmetrics" ? "0.0" : "0"; // also -0
+  const text = goNumber(value);
+  return format === "openmetrics" && /^[-\d]+$/.test(text) ? `${text}.0` : text;
 }

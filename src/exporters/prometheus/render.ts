@@ -1,5 +1,12 @@
 import { decodeMessage, MESSAGES } from "#otlp/bytes";
-import { type ExpositionFormat, escapeHelp, escapeLabel, goNumber, labelText, sampleHead } from "./exposition-text.js";
+import {
+  type ExpositionFormat,
+  escapeHelp,
+  escapeLabel,
+  labelText,
+  sampleHead,
+  sampleNumber,
+} from "./exposition-text.js";
 import type { ExposedFamily, ExposedSeries } from "./families.js";
 import type { Label } from "./labels.js";
 import type { LastValues } from "./last-values.js";
@@ -70,7 +77,7 @@ function numberText(series: ExposedSeries, settings: RenderSettings): string {
     type === "counter" && name.endsWith("_total")
       ? exemplarText(series, settings, Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY)
       : "";
-  return `${sampleHead(name, series.labels)} ${goNumber(series.value, settings.format)}${timeText(series, settings)}${exemplar}\n`;
+  return `${sampleHead(name, series.labels)} ${sampleNumber(series.value, settings.format)}${timeText(series, settings)}${exemplar}\n`;
 }
 
 /**
@@ -83,7 +90,7 @@ function histogramText(series: ExposedSeries, settings: RenderSettings): string 
   const time = timeText(series, settings);
   const comma = labels === "" ? "" : ",";
   const bucket = (bound: number, count: number, above: number) =>
-    `${sampleHead(`${name}_bucket`, `${labels}${comma}le="${goNumber(bound, settings.format)}"`)} ${goNumber(count, "prometheus")}${time}${exemplarText(series, settings, above, bound)}\n`;
+    `${sampleHead(`${name}_bucket`, `${labels}${comma}le="${sampleNumber(bound, settings.format)}"`)} ${sampleNumber(count, "prometheus")}${time}${exemplarText(series, settings, above, bound)}\n`;
   let text = "";
   let total = 0;
   let last = Number.NEGATIVE_INFINITY;
@@ -95,8 +102,9 @@ function histogramText(series: ExposedSeries, settings: RenderSettings): string 
     last = bound;
   }
   text += bucket(Number.POSITIVE_INFINITY, series.count, last);
-  if (series.hasSum) text += `${sampleHead(`${name}_sum`, labels)} ${goNumber(series.sum, settings.format)}${time}\n`;
-  return `${text}${sampleHead(`${name}_count`, labels)} ${goNumber(series.count, "prometheus")}${time}\n`;
+  if (series.hasSum)
+    text += `${sampleHead(`${name}_sum`, labels)} ${sampleNumber(series.sum, settings.format)}${time}\n`;
+  return `${text}${sampleHead(`${name}_count`, labels)} ${sampleNumber(series.count, "prometheus")}${time}\n`;
 }
 
 function summaryText(series: ExposedSeries, settings: RenderSettings): string {
@@ -106,11 +114,11 @@ function summaryText(series: ExposedSeries, settings: RenderSettings): string {
   const comma = labels === "" ? "" : ",";
   let text = "";
   series.bounds.forEach((quantile, i) => {
-    const head = sampleHead(name, `${labels}${comma}quantile="${goNumber(quantile, settings.format)}"`);
-    text += `${head} ${goNumber(series.counts[i]!, settings.format)}${time}\n`;
+    const head = sampleHead(name, `${labels}${comma}quantile="${sampleNumber(quantile, settings.format)}"`);
+    text += `${head} ${sampleNumber(series.counts[i]!, settings.format)}${time}\n`;
   });
-  text += `${sampleHead(`${name}_sum`, labels)} ${goNumber(series.sum, settings.format)}${time}\n`;
-  return `${text}${sampleHead(`${name}_count`, labels)} ${goNumber(series.count, "prometheus")}${time}\n`;
+  text += `${sampleHead(`${name}_sum`, labels)} ${sampleNumber(series.sum, settings.format)}${time}\n`;
+  return `${text}${sampleHead(`${name}_count`, labels)} ${sampleNumber(series.count, "prometheus")}${time}\n`;
 }
 
 function timeText({ timeMs }: ExposedSeries, { sendTimestamps, format }: RenderSettings): string {
@@ -134,7 +142,7 @@ function exemplarText(series: ExposedSeries, { format }: RenderSettings, above: 
       if (id !== undefined && id.length > 0) ids.push([label, Buffer.from(id).toString("hex")]);
     }
     const time = exemplar["timeUnixNano"] as bigint | undefined;
-    return ` # {${labelText(ids)}} ${goNumber(value, format)}${time ? ` ${Number(time / 1_000_000n) / 1000}` : ""}`;
+    return ` # {${labelText(ids)}} ${sampleNumber(value, format)}${time ? ` ${Number(time / 1_000_000n) / 1000}` : ""}`;
   }
   return "";
 }
@@ -154,7 +162,7 @@ function targetInfo(
   { targetInfoName: name, format }: RenderSettings,
 ): string {
   if (name === "" || targets.size === 0) return "";
-  const one = goNumber(1, format);
+  const one = sampleNumber(1, format);
   let text = familyHead({ name, type: "gauge", help: "Target metadata" }, format);
   for (const labels of targets.values()) text += `${sampleHead(name, labelText(labels))} ${one}\n`;
   return text;

@@ -1,3 +1,4 @@
+import { plainGoNumber } from "#text/go";
 import { compilePattern, type Pattern } from "#text/patterns";
 import type { SpanView, Value } from "../../plugin.js";
 import type { SpanConfig } from "./config.js";
@@ -44,15 +45,7 @@ const UNKNOWN_TYPE = "<unknown-attribute-type>";
 function textOf(value: Value): string {
   if (typeof value === "string") return value;
   if (typeof value === "boolean" || typeof value === "bigint") return String(value);
-  return typeof value === "number" ? plainNumber(value) : UNKNOWN_TYPE;
-}
-
-/** Without an exponent, as the Collector writes it. */
-function plainNumber(value: number): string {
-  const text = String(value);
-  if (!text.includes("e")) return text === "Infinity" ? "+Inf" : text === "-Infinity" ? "-Inf" : text;
-  // At most 130 characters.
-  return Math.abs(value) >= 1 ? BigInt(value).toString() : value.toFixed(100).replace(/0+$/, "");
+  return typeof value === "number" ? plainGoNumber(value) : UNKNOWN_TYPE;
 }
 
 type SpanNameRules = NonNullable<NonNullable<SpanConfig["name"]>["to_attributes"]>;

@@ -2,6 +2,7 @@ import { xxh3 } from "#codecs";
 import { encodeAttributes, type LogBatchWriter } from "#logs/entries";
 import type { WireWriter } from "#otlp/bytes";
 import { LOG_ATTRIBUTES_TAG, LOG_BODY_TAG, LOG_SPAN_ID_TAG, LOG_TRACE_ID_TAG, STRING_VALUE_TAG } from "#otlp/tags";
+import { goNumber } from "#text/go";
 import { compilePattern } from "#text/patterns";
 import { type FaroObject, unreadablePayload } from "./faro-object.js";
 
@@ -84,7 +85,7 @@ const WORDS_OF: Readonly<Record<FaroList, (record: FaroObject) => Words>> = {
     const names = values.names();
     for (const name of names) words.set(name.toWellFormed(), fixedText(values.number(name)));
     setTrace(words, measurement);
-    for (const name of names) words.set(`value_${name.toWellFormed()}`, numberText(values.number(name)));
+    for (const name of names) words.set(`value_${name.toWellFormed()}`, goNumber(values.number(name)));
     setAction(words, measurement);
     return words;
   },
@@ -146,15 +147,6 @@ function fixedText(value: number): string {
   if (!isHalf) return Object.is(value, -0) ? "-0.000000" : value.toFixed(6);
   const cut = value.toFixed(7).slice(0, -1);
   return Number(cut.at(-1)) % 2 === 0 ? cut : value.toFixed(6);
-}
-
-/** A number as Go prints it: with an exponent of at least two digits if that is below -4 or above 5. */
-function numberText(value: number): string {
-  if (value === 0) return Object.is(value, -0) ? "-0" : "0";
-  const [digits, power] = value.toExponential().split("e") as [string, string];
-  const exponent = Number(power);
-  if (exponent >= -4 && exponent < 6) return String(value);
-  return `${digits}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }
 
 /** Texts of the metadata by their group. A word is named after both. */

@@ -24,6 +24,7 @@ import {
   SCOPE_ITEM_TAG,
   STRING_VALUE_TAG,
 } from "#otlp/tags";
+import { goNumber } from "#text/go";
 import type { HecAttributeNames } from "./config.js";
 import { HecError } from "./hec-answers.js";
 import { numberOf, type ReceivedEvent } from "./hec-event.js";
@@ -266,12 +267,4 @@ function goText(value: unknown): string {
   if (typeof value === "number") return goNumber(value);
   if (Array.isArray(value)) return `[${value.map(goText).join(" ")}]`;
   return value === null ? "<nil>" : String(value);
-}
-
-/** Go writes exponents from a million on and below a ten thousandth, with two digits. */
-function goNumber(value: number): string {
-  const [digits, exponent] = value.toExponential().split("e") as [string, string];
-  const power = Number(exponent);
-  if (power >= -4 && power < 6) return String(value);
-  return `${digits}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
 }

@@ -4,21 +4,13 @@
  */
 
 import { withoutEnd } from "#text";
+import { goNumber } from "#text/go";
 
-/** A double as Go prints it: with an exponent of at least two digits if that is below -4 or above 5. */
+/** A double as Go prints it. */
 export function doubleText(text: string): string {
   const value = Number(text);
-  if (text.trim() === "" || Number.isNaN(value)) return text;
-  if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
-  const [digits = "", power = "0"] = value.toExponential().split("e");
-  const exponent = Number(power);
-  if (value === 0 || (exponent >= MIN_EXPONENT && exponent < MAX_EXPONENT))
-    return Object.is(value, -0) ? "-0" : String(value);
-  return `${digits}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+  return text.trim() === "" || Number.isNaN(value) ? text : goNumber(value);
 }
-
-const MIN_EXPONENT = -4;
-const MAX_EXPONENT = 6;
 
 /** An integer without the zeros that a column with ZEROFILL has. */
 export function integerText(text: string): string {

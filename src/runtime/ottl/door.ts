@@ -30,7 +30,7 @@ export {
   SIGNAL_CONTEXTS,
 } from "./paths/context.js";
 export { OttlTrials } from "./trials/ottl-trials.js";
-export { plainText, quoteJson, toDouble, toInt } from "./values/conversions.js";
+export { plainText, toDouble, toInt } from "./values/conversions.js";
 export { isOttlError, isOttlSyntaxError } from "./values/error.js";
 export type { OttlValue } from "./values/value.js";
 export { readOttlValue } from "./values/wire-value.js";

@@ -3,8 +3,8 @@ import { decodeMessage, MESSAGES } from "#otlp/bytes";
 import { type KeyValueTree, plainValue, plainValueText } from "#otlp/json";
 import { EXPONENTIAL_HISTOGRAM_TAG } from "#otlp/metric-tags";
 import { type MetricData, type MetricVisitor, walkMetrics } from "#otlp/views";
+import { plainGoNumber } from "#text/go";
 import type { PartialRejection } from "../../../plugin.js";
-import { decimal } from "../exposition-text.js";
 import type { Label } from "../labels.js";
 import { type MetricOwner, OwnerReader, type OwnerSettings, type ResourceOwner } from "../owners.js";
 import { encodeNativeHistogram, nativeProblem } from "./native-histogram.js";
@@ -176,7 +176,7 @@ export class Translator implements MetricVisitor {
       const bound = reader.bounds[i]!;
       total += reader.counts[i]!;
       if (!(bound > last) || bound === Number.POSITIVE_INFINITY) continue;
-      this.add(series, series.part("_bucket", ["le", decimal(bound)]), total, within(exemplars, last, bound));
+      this.add(series, series.part("_bucket", ["le", plainGoNumber(bound)]), total, within(exemplars, last, bound));
       last = bound;
     }
     const rest = within(exemplars, last, Number.POSITIVE_INFINITY);
@@ -188,7 +188,7 @@ export class Translator implements MetricVisitor {
     this.add(series, series.part("_sum"), reader.sum);
     this.add(series, series.part("_count"), reader.count);
     reader.quantiles.forEach((quantile, i) => {
-      this.add(series, series.part("", ["quantile", decimal(quantile)]), reader.quantileValues[i]!);
+      this.add(series, series.part("", ["quantile", plainGoNumber(quantile)]), reader.quantileValues[i]!);
     });
   }
 

@@ -1,6 +1,7 @@
 import type { PointReader } from "#metrics";
 import { type PlainAttributes, plainValueText } from "#otlp/json";
 import { GAUGE_TAG, HISTOGRAM_TAG, SUM_TAG, SUMMARY_TAG } from "#otlp/metric-tags";
+import { goNumber } from "#text/go";
 import { type Batch, Refusal } from "../../../plugin.js";
 import { extremesOf, SeriesWalk, type VendorMetric } from "../series-walk.js";
 import type { Destination, VendorPart } from "../vendor-exporter.js";
@@ -127,7 +128,10 @@ export class SignalFxDataPoints {
     let total = 0;
     for (let i = 0; i < point.counts.length; i++) {
       total += point.counts[i]!;
-      this.add(series, metric, "_bucket", counter, total, point, place, ["le", boundText(point.bounds[i])]);
+      this.add(series, metric, "_bucket", counter, total, point, place, [
+        "le",
+        goNumber(point.bounds[i] ?? Number.POSITIVE_INFINITY),
+      ]);
     }
   }
 
@@ -176,13 +180,6 @@ function headOf(series: SignalFxSeries, metric: string, suffix: string, more?: I
 function tooLarge(): Refusal {
   const message = `Splunk accepts names of up to ${MAX_NAME_LENGTH} characters and up to ${MAX_DIMENSIONS} dimensions`;
   return new Refusal("permanent", message, { category: "schema" });
-}
-
-/** The text of a bucket's upper bound in the Collector, so that the series of a mixed fleet join. */
-function boundText(bound: number | undefined): string {
-  if (bound === undefined || bound === Number.POSITIVE_INFINITY) return "+Inf";
-  if (bound === 0 || (Math.abs(bound) >= 1e-4 && Math.abs(bound) < 1e6)) return String(bound);
-  return bound.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
 }
 
 /** The items of one request, by kind. */

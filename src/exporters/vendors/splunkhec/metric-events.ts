@@ -1,6 +1,7 @@
 import type { PointReader } from "#metrics";
 import { type PlainAttributes, plainValueText } from "#otlp/json";
 import { GAUGE_TAG, HISTOGRAM_TAG, SUM_TAG, SUMMARY_TAG } from "#otlp/metric-tags";
+import { goNumber } from "#text/go";
 import type { Batch } from "../../../plugin.js";
 import { SeriesWalk, type VendorMetric } from "../series-walk.js";
 import type { SplunkHecConfig } from "./config.js";
@@ -93,14 +94,14 @@ export class MetricEvents {
     add("_count", point.count);
     if (dataTag === SUMMARY_TAG) {
       for (const [i, quantile] of point.quantiles.entries())
-        add(`_${quantile}`, point.quantileValues[i]!, `,"qt":"${goText(quantile)}"`);
+        add(`_${quantile}`, point.quantileValues[i]!, `,"qt":"${goNumber(quantile)}"`);
     }
     if (dataTag !== HISTOGRAM_TAG || point.counts.length !== point.bounds.length + 1) return;
     let total = 0;
     for (let i = 0; i < point.counts.length; i++) {
       total += point.counts[i]!;
       const bound = point.bounds[i] ?? Number.POSITIVE_INFINITY;
-      add("_bucket", total, `,"le":"${goText(bound)}"`);
+      add("_bucket", total, `,"le":"${goNumber(bound)}"`);
     }
   }
 
@@ -112,7 +113,7 @@ export class MetricEvents {
     value: number,
     record: number,
   ): void {
-    const text = Number.isFinite(value) ? String(value) : `"${goText(value)}"`;
+    const text = Number.isFinite(value) ? String(value) : `"${goNumber(value)}"`;
     const head = this.config.use_multi_metric_format ? `${series.head}${dimension} ${seconds}` : "";
     const known = head === "" ? undefined : this.byHead.get(head);
     if (known !== undefined && !known.values.has(name)) {
@@ -129,14 +130,4 @@ export class MetricEvents {
 function textOf({ series, dimension, seconds, values }: MetricEvent): string {
   const list = [...values].map(([name, value]) => `,${JSON.stringify(name)}:${value}`).join("");
   return eventText(seconds, series.metadata, '"metric"', `${series.fields}${dimension}${list}}`);
-}
-
-/** A number as Go writes it in the shortest form, as in labels of Prometheus: 0.5, 1e+06, +Inf. */
-function goText(value: number): string {
-  if (Number.isNaN(value)) return "NaN";
-  if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
-  const [mantissa, exponent] = value.toExponential().split("e") as [string, string];
-  const size = Number(exponent);
-  if (value === 0 || (size >= -4 && size < 6)) return String(value);
-  return `${mantissa}e${size < 0 ? "-" : "+"}${String(Math.abs(size)).padStart(2, "0")}`;
 }

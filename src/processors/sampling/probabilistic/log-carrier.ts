@@ -1,5 +1,5 @@
 import { after, attributeValue, varint } from "#otlp/bytes";
-import { quoteJson } from "#ottl";
+import { notFiniteText, quoteGoJson } from "#text/go";
 import type { Value } from "../../../plugin.js";
 import { type Bits56, isLess, parseRandomness, parseThreshold, thresholdFor, thresholdText, toHex } from "../bits56.js";
 import { LOG_SHAPE, RecordScan } from "../record-scan.js";
@@ -123,24 +123,19 @@ function bytesOfValue(value: Value): Uint8Array {
 function textOfValue(value: Value): string {
   if (typeof value === "string") return value;
   if (value === null) return "";
-  if (typeof value === "number" && !Number.isFinite(value)) return `json: unsupported value: ${goText(value)}`;
+  if (typeof value === "number" && !Number.isFinite(value)) return `json: unsupported value: ${notFiniteText(value)}`;
   return jsonText(value);
 }
 
 /** Writes JSON as Go does: with sorted keys, and with characters escaped that could end a script. */
 function jsonText(value: Value): string {
   if (value === null) return "null";
-  if (typeof value === "string") return quoteJson(value);
+  if (typeof value === "string") return quoteGoJson(value);
   if (typeof value === "number") return Object.is(value, -0) ? "-0" : String(value);
   if (typeof value !== "object") return String(value);
-  if (value instanceof Uint8Array) return quoteJson(Buffer.from(value).toString("base64"));
+  if (value instanceof Uint8Array) return quoteGoJson(Buffer.from(value).toString("base64"));
   if (Array.isArray(value)) return `[${value.map(jsonText).join(",")}]`;
   const map = value as { [key: string]: Value };
   const keys = Object.keys(map).sort();
-  return `{${keys.map((key) => `${quoteJson(key)}:${jsonText(map[key]!)}`).join(",")}}`;
-}
-
-function goText(value: number): string {
-  if (Number.isNaN(value)) return "NaN";
-  return value > 0 ? "+Inf" : "-Inf";
+  return `{${keys.map((key) => `${quoteGoJson(key)}:${jsonText(map[key]!)}`).join(",")}}`;
 }

@@ -1,5 +1,6 @@
 import { anyValueAt, anyValueEnd, findAttribute } from "#otlp/bytes";
 import { STRING_VALUE_TAG } from "#otlp/tags";
+import { plainGoNumber } from "#text/go";
 import type { ContextName } from "../paths/context.js";
 import { parseValue } from "../syntax/parser.js";
 import { plainText } from "../values/conversions.js";
@@ -38,7 +39,7 @@ export function textMatches(
   const get = compilerFor(context).value(parseValue(path));
   const matchesOther = (value: OttlValue) => {
     if (value === null || (plain && typeof value === "object")) return false;
-    return fits(plain && typeof value === "number" ? withoutExponent(value) : plainText(value));
+    return fits(plain && typeof value === "number" ? plainGoNumber(value) : plainText(value));
   };
   const matches: Condition["matches"] = (ctx) => {
     const value = get(ctx);
@@ -79,14 +80,4 @@ export function composed(which: "all" | "any" | "none", conditions: readonly Con
   const text = `${which} of ${conditions.map((one) => one.text).join(", ")}`;
   const matches = which === "all" ? allOf(tests) : which === "any" ? anyOf(tests) : negated(anyOf(tests));
   return { text, context, matches };
-}
-
-/** A double with all its digits: 1e21 has twenty-two. The infinities are as Go formats them. */
-function withoutExponent(value: number): string {
-  if (value === Infinity || value === -Infinity) return value > 0 ? "+Inf" : "-Inf";
-  const text = plainText(value);
-  const [, sign, first, rest = "", exponent] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? [];
-  if (first === undefined) return text;
-  const shift = Number(exponent);
-  return shift < 0 ? `${sign}0.${"0".repeat(-shift - 1)}${first}${rest}` : sign + first + rest.padEnd(shift, "0");
 }

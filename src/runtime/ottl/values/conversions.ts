@@ -1,4 +1,5 @@
 import { dateOf } from "#text";
+import { notFiniteText, quoteGoJson } from "#text/go";
 import { compareText } from "./compare.js";
 import { OttlError } from "./error.js";
 import { joinTexts } from "./limits.js";
@@ -40,16 +41,12 @@ const JSON_OF_VALUES: JsonStyle = {
   notFinite: (value) => JSON.stringify(notFiniteText(value)),
 };
 const JSON_OF_GO: JsonStyle = {
-  quote: quoteJson,
+  quote: quoteGoJson,
   double: (value) => doubleText(value).replace(/e-(\d)$/, "e-0$1"),
   notFinite: (value) => {
     throw new OttlError(`${notFiniteText(value)} has no form in JSON`);
   },
 };
-
-function notFiniteText(value: number): string {
-  return Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf";
-}
 
 /** A double as Go's JSON writes it: 1e-7, not 1e-07; the sign of -0 is kept. */
 function doubleText(value: number): string {
@@ -70,7 +67,7 @@ function toJson(value: OttlValue, style: JsonStyle = JSON_OF_GO): string {
   }
   if (value === null) return "null";
   if (value instanceof OttlId) return `[${value.join(",")}]`;
-  if (value instanceof Uint8Array) return quoteJson(Buffer.from(value).toString("base64"));
+  if (value instanceof Uint8Array) return quoteGoJson(Buffer.from(value).toString("base64"));
   if (Array.isArray(value)) {
     const items = value.map((item) => toJson(item, style));
     return `[${joinTexts(items, ",")}]`;
@@ -80,17 +77,9 @@ function toJson(value: OttlValue, style: JsonStyle = JSON_OF_GO): string {
     const entries = keys.map((key) => `${style.quote(key)}:${toJson(value.get(key)!, style)}`);
     return `{${joinTexts(entries, ",")}}`;
   }
-  if (value instanceof OttlTime) return quoteJson(rfc3339(value));
+  if (value instanceof OttlTime) return quoteGoJson(rfc3339(value));
   if (value instanceof OttlDuration) return String(value.nanos);
   throw new OttlError(`${typeName(value)} has no form as text`);
-}
-
-/** A text as JSON the way Go writes it, with HTML markup escaped. */
-export function quoteJson(text: string): string {
-  return JSON.stringify(text).replace(
-    /[<>&\u2028\u2029]/g,
-    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }
 
 /** A text as JSON without the escapes for markup; the two line separators of Unicode stay escaped. */

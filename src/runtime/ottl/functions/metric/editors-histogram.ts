@@ -1,10 +1,10 @@
 import type { Tree } from "#otlp/bytes";
+import { goNumber } from "#text/go";
 import type { RecordContext } from "../../paths/record-context.js";
 import { toDouble } from "../../values/conversions.js";
 import { isOttlError, OttlError } from "../../values/error.js";
 import type { OttlValue } from "../../values/value.js";
 import { type CallArguments, type FunctionSpec, parameters } from "../function-spec.js";
-import { formatDouble } from "../text/double-text.js";
 import { DISTRIBUTIONS, type Distribution, explicitCounts } from "./explicit-buckets.js";
 import { attributesAndTimes, describedLike, kindOf, pointsOf, TEMPORALITIES } from "./metric-tree.js";
 import { exponentialPercentile, histogramPercentile } from "./percentile.js";
@@ -56,7 +56,7 @@ function withAttribute(point: Tree, key: string, value: Tree): Tree[] {
 function extractPercentile(args: CallArguments) {
   const percentile = args.literalDouble("percentile");
   if (!(percentile > 0 && percentile < 100)) args.reject("percentile", "the percentile is above 0 and below 100");
-  const written = formatDouble("g", percentile, "", undefined)!;
+  const written = goNumber(percentile);
   const suffix = args.literalText("suffix", "") || `_p${written}`;
   return (ctx: RecordContext) => {
     const metric = ctx.recordTree();

@@ -1,8 +1,8 @@
 import { formatDuration, formatTime, parseGoLayout } from "#text";
+import { goNumber } from "#text/go";
 import { compareText } from "../../values/compare.js";
 import { joinTexts } from "../../values/limits.js";
 import { OttlDuration, OttlId, OttlMessages, OttlProfileId, OttlTime, type OttlValue } from "../../values/value.js";
-import { formatDouble } from "./double-text.js";
 
 /** Go's names of values and types, and its quoting of texts. */
 
@@ -21,7 +21,7 @@ export function goSyntax(value: OttlValue): string {
 export function goText(value: OttlValue): string {
   if (value === null) return "<nil>";
   if (typeof value === "string") return value;
-  if (typeof value === "number") return formatDouble("g", value, "", undefined)!;
+  if (typeof value === "number") return goNumber(value);
   if (value instanceof OttlId) return value.some((byte) => byte !== 0) ? Buffer.from(value).toString("hex") : "";
   if (value instanceof Uint8Array) return `[${[...value].join(" ")}]`;
   if (Array.isArray(value)) return `[${joinTexts(value.map(goText), " ")}]`;

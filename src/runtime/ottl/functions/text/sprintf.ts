@@ -1,7 +1,7 @@
+import { formatDouble } from "#text/go";
 import { OttlError } from "../../values/error.js";
 import { joinTexts, MAX_TEXT_LENGTH, textTooLong } from "../../values/limits.js";
 import { OttlDuration, OttlId, OttlTime, type OttlValue } from "../../values/value.js";
-import { formatDouble } from "./double-text.js";
 import { escaped, goSyntax, goText, goType, quoteCharacter } from "./go-text.js";
 
 const MAX_WIDTH = 10_000;

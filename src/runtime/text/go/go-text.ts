@@ -1,6 +1,34 @@
-/** Writes doubles as Go does, digit for digit: halves round to the even digit. */
+/** Writes doubles and texts of JSON as Go does, digit for digit: halves round to the even digit. */
 
-import { withoutEnd } from "#text";
+/** Formats as %v and %g do, with the fewest digits that identify the double: 0.5, 1e+06, 1e-05, -0, +Inf. */
+export function goNumber(value: number): string {
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-4 || size >= 1e6)) return shortestExponential(value);
+  return Object.is(value, -0) ? "-0" : String(value);
+}
+
+function shortestExponential(value: number): string {
+  return Number.isFinite(value) ? value.toExponential().replace(/e([+-])(\d)$/, "e$10$2") : notFiniteText(value);
+}
+
+/** The same without an exponent, however small or large the number: 1e21 has twenty-two digits. */
+export function plainGoNumber(value: number): string {
+  if (!Number.isFinite(value)) return notFiniteText(value);
+  const [digits, exponent] = Math.abs(value).toExponential().split("e") as [string, string];
+  return (value < 0 || Object.is(value, -0) ? "-" : "") + plainDigits(digits.replace(".", ""), Number(exponent));
+}
+
+export function notFiniteText(value: number): string {
+  return Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf";
+}
+
+/** A text as JSON, with HTML markup escaped. */
+export function quoteGoJson(text: string): string {
+  return JSON.stringify(text).replace(
+    /[<>&\u2028\u2029]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
 
 const MAX_DECIMALS = 1100;
 
@@ -12,7 +40,7 @@ export function formatDouble(
   precision: number | undefined,
 ): string | undefined {
   if (!"feEgGFbxX".includes(verb)) return undefined;
-  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf";
+  if (!Number.isFinite(value)) return notFiniteText(value);
   const negative = value < 0 || Object.is(value, -0);
   const sign = negative ? "-" : flags.includes("+") ? "+" : flags.includes(" ") ? " " : "";
   const text = unsignedText(verb.toLowerCase(), Math.abs(value), precision);
@@ -32,25 +60,15 @@ function unsignedText(verb: string, absolute: number, precision: number | undefi
     case "x":
       return hexText(absolute);
     default:
-      return precision === undefined ? shortestText(absolute) : generalText(absolute, precision);
+      return precision === undefined ? goNumber(absolute) : generalText(absolute, precision);
   }
 }
-
-/** %g without a precision: the fewest digits that identify the double. */
-function shortestText(absolute: number): string {
-  const [digits, exponent] = absolute.toExponential().split("e") as [string, string];
-  if (Number(exponent) < -4 || Number(exponent) >= SHORTEST_LIMIT) return `${digits}e${twoDigits(Number(exponent))}`;
-  return plainDigits(digits.replace(".", ""), Number(exponent));
-}
-
-/** From this exponent on numbers are written with an exponent. */
-const SHORTEST_LIMIT = 6;
 
 function generalText(absolute: number, precision: number): string {
   const significant = Math.max(1, Math.min(MAX_DECIMALS, precision));
   const [written, power] = exponentialText(absolute, significant - 1).split("e") as [string, string];
   const exponent = Number(power);
-  const digits = withoutEnd(written.replace(".", ""), "0") || "0";
+  const digits = written.replace(".", "").replace(/0+$/, "") || "0"; // at most 1100 digits
   const limit = significant > digits.length && digits.length >= exponent + 1 ? digits.length : significant;
   if (exponent >= -4 && exponent < limit) return plainDigits(digits, exponent);
   return `${digits[0]}${digits.length > 1 ? `.${digits.slice(1)}` : ""}e${twoDigits(exponent)}`;
