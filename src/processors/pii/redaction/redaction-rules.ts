@@ -5,6 +5,7 @@ import { ByteScan, type Pattern } from "#text/patterns";
 import type { Value } from "../../../plugin.js";
 import { MASK } from "../detect/secrets/placeholder.js";
 import { PATTERN_COST, work } from "../detect/text/work.js";
+import { ByteMasker, type MaskedBytes } from "./byte-masker.js";
 import type { HashFunction, RedactionConfig } from "./config.js";
 
 /**
@@ -16,6 +17,7 @@ export class RedactionRules {
   private readonly mask: (text: string) => string;
   private readonly ownMasks: RegExp | undefined;
   private readonly blockedValues: ByteScan;
+  private readonly masker: ByteMasker | undefined;
   private readonly kinds = new NameCache((key) => this.findKind(key));
   private readonly keys = new KeyCache<RuledKey>((b, start, end) => {
     const key = decodeText(b, start, end);
@@ -27,6 +29,10 @@ export class RedactionRules {
     this.blockedValues = new ByteScan(config.blockedValues);
     this.mask = createMask(config.hashFunction, config.hmacKey);
     this.ownMasks = keepsOwnMasks ? maskPattern(this.mask("").length, config.hashFunction) : undefined;
+    const readsText = keepsOwnMasks || config.allowedValues.length > 0;
+    this.masker = readsText
+      ? undefined
+      : new ByteMasker(config.blockedValues, config.hashFunction === "" ? MASK : this.mask);
   }
 
   kindOf(key: string): KeyKind {
@@ -74,6 +80,14 @@ export class RedactionRules {
       }
     }
     return rest;
+  }
+
+  /**
+   * Does the same for the text [start, end) of `bytes` without decoding it. The result is valid until the next call.
+   * Returns undefined if a rule or a pattern needs the decoded text; most texts in ASCII are masked.
+   */
+  maskBytes(bytes: Uint8Array, start: number, end: number, suspects: number): MaskedBytes | undefined {
+    return this.masker?.run(bytes, start, end, suspects) === true ? this.masker : undefined;
   }
 
   /** Masks the whole text, line by line. */

@@ -6,9 +6,17 @@ import type { FieldVisitor } from "../fields/rewrite-fields.js";
 import type { AttributeOwner } from "../fields/rewrite-plans.js";
 import { CLEAN, type Cleanness, NOT_CLEAN } from "../fields/unseen-walk.js";
 import { SummaryAttributes } from "../summary-attributes.js";
+import type { MaskedBytes } from "./byte-masker.js";
 import type { RedactionConfig } from "./config.js";
 import { collectorText, type KeyKind, RedactionRules } from "./redaction-rules.js";
-import { keyValue, rewriteAttribute, rewriteValue, type ValueVerdict, type ValueVisitor } from "./rewrite-values.js";
+import {
+  keyValue,
+  rewriteAttribute,
+  rewriteText,
+  rewriteValue,
+  type ValueVerdict,
+  type ValueVisitor,
+} from "./rewrite-values.js";
 import { sanitizeUrl } from "./url-sanitizer.js";
 
 /** Keys of one set of attributes, or of a body, by the action taken. */
@@ -91,6 +99,14 @@ export class RedactionVisitor implements FieldVisitor {
     const isText = rewriter.bytes[start] === STRING_VALUE_TAG;
     const suspects = isText ? this.findBlocked(rewriter.bytes, start, end) : -1;
     if (suspects === 0 && !this.config.sanitizesUrls) return CLEAN;
+    const masked =
+      suspects > 0 && !this.config.sanitizesUrls ? this.maskBytes(rewriter.bytes, start, end, suspects) : undefined;
+    if (masked !== undefined) {
+      if (!masked.isChanged) return NOT_CLEAN;
+      rewriteText(rewriter, lengthAt, start, end, masked);
+      if (this.hasSummary) this.owners[this.depth - 1]!.inBody.masked.push("body");
+      return NOT_CLEAN;
+    }
     const found = this.hasSummary ? this.owners[this.depth - 1]!.inBody : undefined;
     rewriteValue(
       rewriter,
@@ -153,6 +169,17 @@ export class RedactionVisitor implements FieldVisitor {
     return HOLDS_NO_TEXT[tag] === 1 && !this.config.allTypes && stepOver(b, start) === end ? 0 : -1;
   }
 
+  private maskBytesOfAttribute(b: Uint8Array, start: number, end: number, suspects: number): MaskedBytes | undefined {
+    const size = varint(b, findField(b, start, end, VALUE_TAG));
+    return this.maskBytes(b, after, after + size, suspects);
+  }
+
+  /** Masks the AnyValue [start, end), which is a text. */
+  private maskBytes(b: Uint8Array, start: number, end: number, suspects: number): MaskedBytes | undefined {
+    varint(b, start + 1);
+    return this.rules.maskBytes(b, after, end, suspects);
+  }
+
   /** Decides about the KeyValue [start, end). */
   private verdict(
     found: KeySummary,
@@ -169,14 +196,20 @@ export class RedactionVisitor implements FieldVisitor {
     }
     const isUrl = kind === "plain" && this.config.urlAttributes.has(key);
     if (kind === "plain" && suspects === 0 && !isUrl && !(this.hasSummary && this.rules.allowsValues)) return "keep";
+    const masked =
+      kind === "plain" && suspects > 0 && !isUrl ? this.maskBytesOfAttribute(b, start, end, suspects) : undefined;
+    if (masked !== undefined) {
+      if (masked.isChanged && this.hasSummary) found.masked.push(key);
+      return masked.isChanged ? masked : "keep";
+    }
     const value = keyValue(b, start, end);
     const text = typeof value === "string" || this.config.allTypes ? collectorText(value) : "";
     if (this.rules.isAllowedValue(text)) {
       if (this.hasSummary) found.allowed.push(key);
       return "keep";
     }
-    const masked = kind === "blocked" ? this.rules.maskLines(text) : this.rules.maskBlocked(text, suspects);
-    const put = isUrl ? sanitizeUrl(masked) : masked;
+    const blocked = kind === "blocked" ? this.rules.maskLines(text) : this.rules.maskBlocked(text, suspects);
+    const put = isUrl ? sanitizeUrl(blocked) : blocked;
     if (kind !== "blocked" && put === text) return "keep";
     if (this.hasSummary) found.masked.push(key);
     return { put };

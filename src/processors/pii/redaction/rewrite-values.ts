@@ -15,11 +15,12 @@ import {
 } from "#otlp/bytes";
 import { ARRAY_VALUE_TAG, ELEMENT_TAG, KVLIST_VALUE_TAG, STRING_VALUE_TAG, VALUE_TAG } from "#otlp/tags";
 import type { Value } from "../../../plugin.js";
+import type { MaskedBytes } from "./byte-masker.js";
 
 /**
  * The decision about a value: put a text in its place, keep it, remove it with its key, or visit the values inside it.
  */
-export type ValueVerdict = { readonly put: string } | "keep" | "remove" | "inside";
+export type ValueVerdict = { readonly put: string } | MaskedBytes | "keep" | "remove" | "inside";
 
 /** Decides about values. `path` consists of keys and `[index]`, separated by dots. */
 export interface ValueVisitor {
@@ -52,8 +53,16 @@ export function rewriteAttribute(
   const valueStart = after;
   const outStart = rewriter.outputPosition(start);
   const outValue = rewriter.outputPosition(valueStart);
-  putText(rewriter, valueStart, valueStart + size, verdict.put);
+  if ("put" in verdict) putText(rewriter, valueStart, valueStart + size, verdict.put);
+  else putBytes(rewriter, valueStart, valueStart + size, verdict);
   rewriter.closeMessage(valueStart, valueStart + size, outValue, valueStart - valueAt);
+  rewriter.closeMessage(start, end, outStart, start - lengthAt);
+}
+
+/** Puts a masked text in the place of the AnyValue [start, end) whose length is at `lengthAt`. */
+export function rewriteText(rewriter: Rewriter, lengthAt: number, start: number, end: number, text: MaskedBytes): void {
+  const outStart = rewriter.outputPosition(start);
+  putBytes(rewriter, start, end, text);
   rewriter.closeMessage(start, end, outStart, start - lengthAt);
 }
 
@@ -146,6 +155,14 @@ function putText(rewriter: Rewriter, start: number, end: number, text: string): 
   const out = rewriter.copyTo(start);
   out.byte(STRING_VALUE_TAG);
   out.text(text);
+  rewriter.skipTo(end);
+}
+
+function putBytes(rewriter: Rewriter, start: number, end: number, { view, length }: MaskedBytes): void {
+  const out = rewriter.copyTo(start);
+  out.byte(STRING_VALUE_TAG);
+  out.varint(length);
+  out.copyView(view, 0, length);
   rewriter.skipTo(end);
 }
 

@@ -173,7 +173,7 @@ function sum(a: Ways, b: Ways, times: number): Ways {
 const BEYOND_ASCII: CharSet = [128, MAX_CODE_POINT];
 
 /** All characters of the set; a property counts as everything beyond ASCII. */
-function boundOf(node: PatternNode & { kind: "set" }): CharSet {
+export function boundOf(node: PatternNode & { kind: "set" }): CharSet {
   if (node.properties === undefined) return node.set;
   const properties = new RegExp(`[${node.properties.join("")}]`, "u");
   const points = Array.from({ length: 128 }, (_, c) => c).filter((c) => properties.test(String.fromCharCode(c)));

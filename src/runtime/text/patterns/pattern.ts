@@ -3,8 +3,9 @@ import { NameCache } from "#otlp/signals";
 import { type Automaton, buildAutomaton } from "./automaton.js";
 import { maxBacktrackingLength } from "./backtracking.js";
 import { ByteScan } from "./byte-scan.js";
+import { ByteSearch } from "./byte-search.js";
 import { re2 } from "./re2.js";
-import { type PatternSyntax, parsePattern } from "./syntax.js";
+import { type PatternNode, type PatternSyntax, parsePattern } from "./syntax.js";
 import { isNullable, translate } from "./translate.js";
 
 /** A user's pattern in RE2 syntax. It always runs in time linear in the text. */
@@ -25,6 +26,8 @@ export interface Pattern {
   mayMatch(bytes: Uint8Array, start: number, end: number): boolean;
   /** The automaton for `ByteScan`; undefined if it is too large or not understood. */
   readonly automaton: Automaton | undefined;
+  /** Finds the matches in the bytes of a text; undefined if only this pattern can tell. */
+  readonly byteSearch: ByteSearch | undefined;
   /**
    * Replaces every match. The replacement names groups as in Go: $1, ${1}, $name, ${name}, and $$ for a dollar sign; a
    * name is as long as possible, and an unknown one is empty. `mapReplacement` transforms each replacement;
@@ -43,9 +46,7 @@ type OnReplaced = (matches: number, length: number) => void;
  */
 export function compilePattern(source: string): Pattern {
   const syntax = parsePattern(source);
-  return syntax === undefined
-    ? new AnyPattern(source, new ReferenceEngine(source), undefined)
-    : compileUnderstood(source, syntax);
+  return syntax === undefined ? new AnyPattern(source, new ReferenceEngine(source)) : compileUnderstood(source, syntax);
 }
 
 function compileUnderstood(source: string, syntax: PatternSyntax): Pattern {
@@ -54,7 +55,7 @@ function compileUnderstood(source: string, syntax: PatternSyntax): Pattern {
   const regExp = maxLength < MIN_USEFUL_LENGTH ? undefined : translate(syntax);
   const engine =
     regExp === undefined ? new ReferenceEngine(source) : new TranslatedEngine(source, regExp, syntax, maxLength);
-  return new AnyPattern(source, engine, automaton);
+  return new AnyPattern(source, engine, automaton, syntax.root);
 }
 
 /** JavaScript's engine remembers where it could backtrack to, with limited room. */
@@ -227,13 +228,17 @@ class AnyPattern implements Pattern {
   readonly automaton: Automaton | undefined;
   private readonly engine: PatternEngine;
   private readonly groupIndexes: readonly number[];
+  /** Until there is a search. */
+  private root: PatternNode | undefined;
   private byteScan: ByteScan | undefined;
+  private search: ByteSearch | undefined;
   private readonly replacements = new NameCache((text) => this.parseReplacement(text), { maxNames: 16 });
 
-  constructor(source: string, engine: PatternEngine, automaton: Automaton | undefined) {
+  constructor(source: string, engine: PatternEngine, automaton?: Automaton, root?: PatternNode) {
     this.source = source;
     this.engine = engine;
     this.automaton = automaton;
+    this.root = root;
     this.groupNames = [...engine.names.keys()];
     this.groupIndexes = [...engine.names.values()];
   }
@@ -245,6 +250,12 @@ class AnyPattern implements Pattern {
   mayMatch(bytes: Uint8Array, start: number, end: number): boolean {
     this.byteScan ??= new ByteScan([this]);
     return this.byteScan.scan(bytes, start, end) !== 0;
+  }
+
+  get byteSearch(): ByteSearch | undefined {
+    if (this.root !== undefined) this.search = ByteSearch.of(this.root, this.automaton);
+    this.root = undefined;
+    return this.search;
   }
 
   groupSpans(text: string): (readonly [start: number, end: number] | undefined)[] | undefined {
