@@ -31,12 +31,12 @@ interface Node {
   readonly regex?: { readonly pattern: string; readonly flags: string };
 }
 
-/** Text that comes before a regular expression. Only files with such text are parsed. */
-const BEFORE_EXPRESSION = /(?:^|[(,=:[!&|?{};>]|\breturn)\s*\/[^/*]/m;
+/** What looks like a regular expression with a repetition. Only files with such text are parsed. */
+const MAY_REPEAT = /(?:^|[(,=:[!&|?{};>]|\breturn)[ \t]*\/(?![/*])[^\n]*[*+}][^\n]*\//m;
 
 function expressionsIn(file: string): Found[] {
   const text = readFileSync(join(SOURCES, file), "utf8");
-  if (!BEFORE_EXPRESSION.test(text)) return [];
+  if (!MAY_REPEAT.test(text)) return [];
   const lineOf = (offset: number) => text.slice(0, offset).split("\n").length;
   const lines = text.split("\n");
   const found: Found[] = [];

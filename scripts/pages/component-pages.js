@@ -140,7 +140,9 @@ function isFoldedSection(path, all) {
 }
 
 function isBelow(path, section) {
-  return path.startsWith(`${section}.`) || path.startsWith(`${section}[].`);
+  if (!path.startsWith(section)) return false;
+  const end = section.length;
+  return path.startsWith(".", end) || path.startsWith("[].", end);
 }
 
 function isRejected({ description = "" }) {

@@ -56,12 +56,16 @@ it("the table has only pages that are there", () => {
   expect(TABLE.map((row: Row) => row.page).filter((name) => !names.includes(name))).toEqual([]);
 });
 
+const anchorsByPage = new Map<string, ReadonlySet<string>>();
+
 /** Whether what a link names is there, with the heading if it names one of a page. */
 function isThere(link: string): boolean {
   const [name = "", anchor] = link.split("#");
   const target = pages.find((page) => page.name === name);
   if (target === undefined || anchor === undefined) return existsSync(join(project, name));
-  return anchorsOf(target).includes(anchor);
+  const anchors = anchorsByPage.get(name) ?? new Set(anchorsOf(target));
+  anchorsByPage.set(name, anchors);
+  return anchors.has(anchor);
 }
 
 /** Whether a test elsewhere is there, and says which page it is for. */

@@ -15,7 +15,12 @@ const folder = mkdtempSync(join(tmpdir(), "sluice-site-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const site = buildSite(folder);
-const htmlOf = (target: string) => readFileSync(join(folder, target), "utf8");
+const read = new Map<string, string>();
+function htmlOf(target: string): string {
+  const html = read.get(target) ?? readFileSync(join(folder, target), "utf8");
+  read.set(target, html);
+  return html;
+}
 const references = site.pages.flatMap(({ target }) =>
   [...htmlOf(target).matchAll(/ (href|src)="([^"]*)"/g)].map(([, kind, value]) => ({ target, kind, value: value! })),
 );

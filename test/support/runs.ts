@@ -7,6 +7,14 @@ export const isFuzzing: boolean = WANTED > 0;
 
 /** The share of its runs that each law has in `npm test`, where new seeds add up over time. */
 const SHARE = script === "test" ? 1 / 10 : 1;
+
+/**
+ * A list of cases that is tried whole elsewhere: `npm test` tries every fifth case of it. The seed of the run chooses the
+ * first one, so that all of them are tried over time.
+ */
+export const STRIDE = script === "test" ? 5 : 1;
+export const FIRST_CASE = Number(process.env["LAW_SEED"] ?? 0) % STRIDE;
+
 /** The runs that a law has at least, if it wants as many. */
 const MIN_RUNS = 5;
 

@@ -152,7 +152,7 @@ describe.each(S3_SERVERS)("the aws_s3 exporter with %s", (_, start) => {
 
   it("stores a large object in parts", async () => {
     const text = "x".repeat(1_000_000);
-    const batch = logs({}, ...Array.from({ length: 20 }, (_, i) => ({ body: { stringValue: `${i} ${text}` } })));
+    const batch = logs({}, ...Array.from({ length: 11 }, (_, i) => ({ body: { stringValue: `${i} ${text}` } })));
     await exporterOf(server.endpoint, { s3_prefix: "large" }).send(batch, never, optionsOf("entry-1"));
     const [[, body] = expect.unreachable()] = await objects("large/");
     expect(Buffer.compare(batchFromJson("logs", body.toString()).bytes, batch.bytes)).toBe(0);

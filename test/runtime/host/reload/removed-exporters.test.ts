@@ -188,7 +188,8 @@ describe("an exporter that a reload removes", () => {
     await reload({ exporters: ["old", "new"] });
     backends.old.isDown = false;
     const seen = () => new Set([...backends.old.seen.keys(), ...backends.new.seen.keys()]);
-    await expect.poll(() => [...seen()].sort()).toEqual(ids.sort());
+    await expect.poll(() => seen().size).toBe(ids.length);
+    expect([...seen()].sort()).toEqual(ids.sort());
     const times = ids.map((id) => (backends.old.seen.get(id) ?? 0) + (backends.new.seen.get(id) ?? 0));
     expect(Math.max(...times)).toBe(1);
   });

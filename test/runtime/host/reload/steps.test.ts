@@ -9,6 +9,7 @@ import { type Logger, silentLogger } from "../../../../src/runtime/contract/obse
 import type { Agent } from "../../../../src/runtime/host/agent.js";
 import { Swap } from "../../../../src/runtime/host/reload/swap.js";
 import { agentOf, resolve } from "../../../support/agent.js";
+import { FIRST_CASE, runs, STRIDE } from "../../../support/runs.js";
 import { bodies, logs } from "../../../support/telemetry/batches.js";
 import { temporaryFolder } from "../../../support/temporary-folder.js";
 
@@ -288,8 +289,8 @@ describe("a reload", () => {
       [FIRST, ALL_CHANGED],
       [ALL_CHANGED, FIRST],
     ] as const) {
-      let at = 0;
-      while (await tryFault(before, after, fault, at)) at += 1;
+      let at = FIRST_CASE;
+      while (await tryFault(before, after, fault, at)) at += STRIDE;
       expect(at).toBeGreaterThan(12);
     }
   });
@@ -312,6 +313,6 @@ describe("a reload", () => {
     const law = fc.asyncProperty(versions, versions, fc.constantFrom(...faults), fc.nat(25), async (...settings) => {
       await tryFault(...settings);
     });
-    await fc.assert(law, { numRuns: 30 });
+    await fc.assert(law, runs(30));
   });
 });

@@ -132,7 +132,7 @@ describe("a WebSocket", () => {
         socket.pause();
         socket.write(switching(request));
         const pump = () => {
-          if (socket.destroyed || sent > 24 * 1024 * 1024) return;
+          if (socket.destroyed || sent > 12 * 1024 * 1024) return;
           sent += pings.length;
           if (socket.write(pings)) setImmediate(pump);
           else socket.once("drain", pump);
@@ -141,8 +141,8 @@ describe("a WebSocket", () => {
       }),
     );
     const before = liveArrayBuffers();
-    await until(() => expect(sent).toBeGreaterThan(24 * 1024 * 1024));
-    expect(liveArrayBuffers() - before).toBeLessThan(12 * 1024 * 1024);
+    await until(() => expect(sent).toBeGreaterThan(12 * 1024 * 1024));
+    expect(liveArrayBuffers() - before).toBeLessThan(6 * 1024 * 1024);
     expect(seen.ends).toEqual([]);
   });
 
