@@ -2,11 +2,11 @@ import type { EntryInfo } from "./format/entry.js";
 import { chunkKey, RANGES, refKey } from "./format/layout.js";
 import type { ChangesDuringReads } from "./level/changes-during-reads.js";
 import type { Compactor } from "./level/compactor.js";
-import type { CommitChange } from "./level-reads.js";
+import type { LevelWrites } from "./level-writes.js";
 import type { EntryRef } from "./store.js";
 
 export interface ErasureServices {
-  readonly commitChange: CommitChange;
+  readonly writes: Pick<LevelWrites, "commitChange">;
   readonly compactor: Pick<Compactor, "compactRuns">;
   readonly reads: Pick<ChangesDuringReads, "whenEnded">;
 }
@@ -33,19 +33,19 @@ export async function eraseKeys(
   refs: readonly EntryRef[],
   services: ErasureServices,
 ): Promise<void> {
-  const { commitChange, compactor, reads } = services;
+  const { writes, compactor, reads } = services;
   const runs = runsOf(refs);
   await compactor.compactRuns(runs);
   for (let i = 0; i < keys.length; i += MARKS_PER_COMMIT) {
     const marks = keys.slice(i, i + MARKS_PER_COMMIT);
-    await commitChange([], 20 * marks.length, (transaction) => transaction.markDeleted(marks));
+    await writes.commitChange([], 20 * marks.length, (transaction) => transaction.markDeleted(marks));
   }
   await reads.whenEnded();
   await compactor.compactRuns(runs);
   await reads.whenEnded();
   await compactor.compactRuns(runs.slice(0, 1));
   // A failed compaction is not reported, but the next write would be.
-  await commitChange([], 100, (transaction) => transaction.requireMeta());
+  await writes.commitChange([], 100, (transaction) => transaction.requireMeta());
 }
 
 const MARKS_PER_COMMIT = 1000;

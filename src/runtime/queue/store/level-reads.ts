@@ -1,12 +1,9 @@
 import type { Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { hasState, sequenceOfId } from "./format/entry.js";
-import type { LazyChanges } from "./level/changes.js";
-import type { ChangesDuringReads } from "./level/changes-during-reads.js";
 import { loadDamagedEntry } from "./level/damaged-entry.js";
 import { toStoreError } from "./level/errors.js";
 import type { LevelDb } from "./level/level-db.js";
-import type { Database } from "./level/open/database.js";
 import {
   type FoundEntry,
   failedAfter,
@@ -20,7 +17,8 @@ import {
   UnreadableEntryError,
 } from "./level/reader.js";
 import type { StoreState } from "./level/store-state.js";
-import type { Transaction } from "./level/transaction.js";
+import type { LevelSpace } from "./level-space.js";
+import type { LevelWrites } from "./level-writes.js";
 import {
   type EntryRef,
   isEntryGone,
@@ -32,25 +30,11 @@ import {
   type WantedPayload,
 } from "./store.js";
 
-/**
- * Commits the changes that `work` makes to these entries, about `bytes` in size. Resolves with the result of `work`
- * once it is written.
- */
-export type CommitChange = <T>(
-  refs: readonly EntryRef[],
-  bytes: number,
-  work: (transaction: Transaction) => T,
-) => Promise<T>;
-
-interface LevelReadsServices {
+interface LevelReadsSettings {
   readonly directory: string;
-  readonly database: Database;
+  readonly space: LevelSpace;
+  readonly writes: LevelWrites;
   readonly state: StoreState;
-  readonly lazyChanges: LazyChanges;
-  readonly changesDuringReads: ChangesDuringReads;
-  readonly commitChange: CommitChange;
-  /** Throws unless the store is open. */
-  readonly checkOpen: () => void;
   readonly onDamage: (report: OpenReport) => void;
 }
 
@@ -62,19 +46,19 @@ const MAX_TRIES = 3;
  * database.
  */
 export class LevelReads {
-  private readonly services: LevelReadsServices;
+  private readonly settings: LevelReadsSettings;
+  private readonly writes: LevelWrites;
   private readonly state: StoreState;
-  private readonly lazyChanges: LazyChanges;
-  private readonly changesDuringReads: ChangesDuringReads;
 
-  constructor(services: LevelReadsServices) {
-    this.services = services;
-    this.state = services.state;
-    this.lazyChanges = services.lazyChanges;
-    this.changesDuringReads = services.changesDuringReads;
+  constructor(settings: LevelReadsSettings) {
+    this.settings = settings;
+    this.writes = settings.writes;
+    this.state = settings.state;
   }
 
-  pending(after: EntryRef | undefined, limit: number): Promise<StoredEntry[]> {
+  async pending(after: EntryRef | undefined, limit: number): Promise<StoredEntry[]> {
+    if (limit <= 0) return [];
+    await this.settings.space.compactor.waitUntilCaughtUp();
     return this.read(async (db) => {
       const { commits } = this.state;
       const found: StoredEntry[] = [];
@@ -89,7 +73,8 @@ export class LevelReads {
     });
   }
 
-  failed(after: EntryRef | undefined, limit: number, order: "oldest" | "newest"): Promise<StoredEntry[]> {
+  async failed(after: EntryRef | undefined, limit: number, order: "oldest" | "newest"): Promise<StoredEntry[]> {
+    if (limit <= 0) return [];
     return this.read(async (db) => {
       const positions = this.state.oldest?.withPositions(this.state.meta) ?? this.state.meta;
       const found: StoredEntry[] = [];
@@ -158,18 +143,19 @@ export class LevelReads {
 
   /** Runs a read. Sets aside unreadable entries, repairs a damaged database, and tries again. */
   private async read<T>(work: (db: LevelDb) => Promise<T>, onUnreadable?: (error: unknown) => T): Promise<T> {
-    const { database, directory, checkOpen, onDamage } = this.services;
+    const { directory, onDamage } = this.settings;
     for (let tries = 0; ; ) {
-      checkOpen();
-      const db = await database.whenRepaired();
+      this.writes.checkOpen();
+      const db = await this.writes.whenRepaired();
       try {
-        return await this.changesDuringReads.track(() => work(db));
+        return await this.writes.changesDuringReads.track(() => work(db));
       } catch (error) {
         if (error instanceof UnreadableEntryError) {
-          const existed = await this.changesDuringReads.track(() => this.quarantine(error.ref));
+          const existed = await this.writes.changesDuringReads.track(() => this.quarantine(error.ref));
           if (existed && onUnreadable !== undefined) return onUnreadable(error);
           if (existed) onDamage({ isNew: false, lostEntries: 0, corruptEntries: 1, setAside: undefined });
-        } else if (tries++ >= MAX_TRIES || !(await database.recover(error, db))) throw toStoreError(error, directory);
+        } else if (tries++ >= MAX_TRIES || !(await this.writes.recover(error, db)))
+          throw toStoreError(error, directory);
       }
     }
   }
@@ -179,12 +165,11 @@ export class LevelReads {
    * again.
    */
   private async quarantine(ref: EntryRef): Promise<boolean> {
-    const { database, commitChange } = this.services;
     const { infos, meta } = this.state;
-    const before = this.changesDuringReads.info(ref);
-    const { info, values, possibleOrigin } = await loadDamagedEntry(database.current, ref, meta);
-    return commitChange([], 1000, (transaction) => {
-      const hasChanged = this.changesDuringReads.info(ref) !== before || transaction.infos.has(ref);
+    const before = this.writes.changesDuringReads.info(ref);
+    const { info, values, possibleOrigin } = await loadDamagedEntry(this.writes.current, ref, meta);
+    return this.writes.commitChange([], 1000, (transaction) => {
+      const hasChanged = this.writes.changesDuringReads.info(ref) !== before || transaction.infos.has(ref);
       if (info === undefined || before === null || hasChanged) return false;
       if (transaction.info(ref) === undefined) infos.set(ref, info);
       transaction.quarantine(ref, values);
@@ -200,31 +185,27 @@ export class LevelReads {
    */
   private async checkNothingPending(db: LevelDb, commits: number): Promise<void> {
     const { pending } = this.state.meta;
-    const isCertain = () => this.state.commits === commits && !this.lazyChanges.hasUnwrittenAcks;
+    const isCertain = () => this.state.commits === commits && !this.writes.lazyChanges.hasUnwrittenAcks;
     if (pending.entries === 0 || !isCertain()) return;
     const firstRef = await firstPending(db, 0, this.state.meta);
     if (firstRef !== undefined) this.state.oldest?.notePendingAt(firstRef);
     else if (isCertain())
-      await this.services.commitChange(
-        [],
-        100,
-        (transaction) => isCertain() && transaction.uncountLostPending(pending),
-      );
+      await this.writes.commitChange([], 100, (transaction) => isCertain() && transaction.uncountLostPending(pending));
   }
 
   private withLatestChanges({ ref, entry, info, batch }: FoundEntry): StoredEntry {
-    if (this.changesDuringReads.info(ref) === undefined) this.state.infos.set(ref, info);
+    if (this.writes.changesDuringReads.info(ref) === undefined) this.state.infos.set(ref, info);
     if (batch !== undefined) this.state.payloads.set(ref, batch);
-    const written = this.changesDuringReads.entry(ref) ?? entry;
-    const update = this.lazyChanges.unwrittenUpdate(ref);
+    const written = this.writes.changesDuringReads.entry(ref) ?? entry;
+    const update = this.writes.lazyChanges.unwrittenUpdate(ref);
     const isNewer = update !== undefined && hasState(update, written.state);
     return { ref, entry: isNewer ? { ...update, state: written.state } : written };
   }
 
   /** Whether an entry that was read still exists and is still in that state. */
   private stillExists(ref: EntryRef, state?: Entry["state"]): boolean {
-    const latest = this.changesDuringReads.info(ref);
-    if (this.lazyChanges.isAcked(ref) || latest === null) return false;
+    const latest = this.writes.changesDuringReads.info(ref);
+    if (this.writes.lazyChanges.isAcked(ref) || latest === null) return false;
     return latest === undefined || state === undefined || latest.state === state;
   }
 }

@@ -92,12 +92,14 @@ describe("erasing", () => {
 async function steps(refs: readonly number[]): Promise<unknown[]> {
   const done: unknown[] = [];
   const services: ErasureServices = {
-    commitChange: async (_refs, _bytes, change) => {
-      const transaction = {
-        markDeleted: (keys: readonly Uint8Array[]) => void done.push(["mark", keys.length]),
-        requireMeta: () => void done.push("write"),
-      };
-      return change(transaction as never) as never;
+    writes: {
+      commitChange: async (_refs, _bytes, change) => {
+        const transaction = {
+          markDeleted: (keys: readonly Uint8Array[]) => void done.push(["mark", keys.length]),
+          requireMeta: () => void done.push("write"),
+        };
+        return change(transaction as never) as never;
+      },
     },
     compactor: {
       compactRuns: async (runs) => void done.push(["compact", ...runs.map(([from, to]) => `${from}-${to}`)]),

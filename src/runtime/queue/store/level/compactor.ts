@@ -4,7 +4,6 @@ import type { LevelDb } from "./level-db.js";
 import type { RemovedPayload } from "./transaction.js";
 
 interface CompactorSettings {
-  readonly db: () => LevelDb;
   /** After this many removed bytes, their space is freed at once. Smaller amounts wait for a quiet moment. */
   readonly threshold: () => number;
   /** Milliseconds without removals that count as quiet. */
@@ -33,7 +32,8 @@ export class Compactor {
   /** A compaction that runs without concurrent writes, or is about to. */
   private alone: Promise<void> | undefined;
   private writing: Promise<void> | undefined;
-  private paused = false;
+  /** The open database. Undefined while the compactor is paused. */
+  private db: LevelDb | undefined;
   private quietTimer: NodeJS.Timeout | undefined;
   private isQuiet = true;
 
@@ -100,15 +100,15 @@ export class Compactor {
 
   /** Resolves when no compaction is under way. None is started until `resume`. */
   async pause(): Promise<void> {
-    this.paused = true;
+    this.db = undefined;
     clearTimeout(this.quietTimer);
     this.quietTimer = undefined;
     await this.running;
     await this.erasing;
   }
 
-  resume(): void {
-    this.paused = false;
+  resume(db: LevelDb): void {
+    this.db = db;
   }
 
   private get bytesToFree(): number {
@@ -116,7 +116,7 @@ export class Compactor {
   }
 
   private start(threshold: number): void {
-    if (this.paused || this.bytesToFree < threshold) return;
+    if (this.db === undefined || this.bytesToFree < threshold) return;
     this.running ??= this.run(threshold).finally(() => {
       this.running = undefined;
     });
@@ -124,7 +124,7 @@ export class Compactor {
 
   private waitForQuiet(): void {
     this.isQuiet = false;
-    if (!this.paused) this.quietTimer ??= setTimeout(() => this.onQuietTimer(), this.settings.quietMs).unref();
+    if (this.db !== undefined) this.quietTimer ??= setTimeout(() => this.onQuietTimer(), this.settings.quietMs).unref();
   }
 
   private onQuietTimer(): void {
@@ -137,7 +137,7 @@ export class Compactor {
   }
 
   private async run(threshold: number): Promise<void> {
-    while (this.bytesToFree >= threshold && !this.paused) {
+    while (this.bytesToFree >= threshold && this.db !== undefined) {
       const segments = [...this.removedSegments].sort((a, b) => a - b);
       const { inherited } = this;
       this.removedSegments = new Set();
@@ -158,10 +158,8 @@ export class Compactor {
   /** An error of a compaction shows in the next write or read, where it is handled. */
   private async compact(from: EntryRef, to: EntryRef, ranges: readonly KeyRange[]): Promise<void> {
     for (const range of ranges) {
-      if (this.paused) return;
-      const work = async () => {
-        if (!this.paused) await this.settings.db().compactRange(refKey(range, from), refKey(range, to));
-      };
+      if (this.db === undefined) return;
+      const work = async () => this.db?.compactRange(refKey(range, from), refKey(range, to));
       await this.settings.inTurn((isTight) => (isTight ? this.compactAlone(work) : work())).catch(() => {});
     }
   }

@@ -1,28 +1,22 @@
 import { RANGES, refOf, unframe } from "../format/layout.js";
+import type { LevelWrites } from "../level-writes.js";
 import type { Note, NoteNumber, NoteStore, StoreExchange } from "../store.js";
-import type { StoreChange } from "./changes.js";
-import type { LevelDb } from "./level-db.js";
 import { scanRows } from "./reader.js";
 import type { Transaction } from "./transaction.js";
 
-interface LevelNotesSettings {
-  readonly add: (change: StoreChange) => unknown;
-  readonly db: () => LevelDb;
-}
-
 /** The notes of a store on disk. Unreadable ones are left out and removed. */
 export class LevelNotes implements NoteStore {
-  private readonly settings: LevelNotesSettings;
+  private readonly writes: LevelWrites;
   private last: NoteNumber = 0;
 
-  constructor(settings: LevelNotesSettings) {
-    this.settings = settings;
+  constructor(writes: LevelWrites) {
+    this.writes = writes;
   }
 
   async load(): Promise<Note[]> {
     const notes: Note[] = [];
     const damaged: NoteNumber[] = [];
-    for await (const page of scanRows(this.settings.db(), RANGES.note, 0))
+    for await (const page of scanRows(this.writes.current, RANGES.note, 0))
       for (const [key, value] of page) {
         const number = refOf(key);
         this.last = Math.max(this.last, number);
@@ -56,7 +50,7 @@ export class LevelNotes implements NoteStore {
   }
 
   private change(bytes: number, apply: (transaction: Transaction) => void): void {
-    this.settings.add({ refs: [], bytes, lazy: true, apply, done() {}, fail() {} });
+    this.writes.add({ refs: [], bytes, lazy: true, apply, done() {}, fail() {} });
   }
 }
 

@@ -17,16 +17,14 @@ const MAX_UNCOUNTED_BYTES = 128 * 1024 * 1024;
 
 const NOTHING_LOADED: ReadonlyMap<EntryRef, EntryInfo> = new Map();
 
-interface WriteHooks {
-  /** Called before LevelDB writes, with the future counters. A returned promise is awaited. */
-  readonly beforeWrite: (next: Meta) => Promise<void> | undefined;
-  /**
-   * Called when LevelDB reports a successful write. If it throws, the write does not count and nothing changes in
-   * memory.
-   */
-  readonly afterWrite: () => void;
-  /** Called when a transaction is written and its changes are in memory. */
-  readonly onWritten: (transaction: Transaction) => void;
+/** Changes that are ready to be written, and what they make of the store. */
+interface PreparedCommit {
+  readonly transaction: Transaction;
+  readonly batch: ReturnType<EncryptedDb["protectedBatch"]>;
+  /** Whether the write needs an fsync. */
+  readonly sync: boolean;
+  /** Approximate size of what the counters on disk leave out after this commit. */
+  readonly uncountedBytes: number;
 }
 
 /**
@@ -45,19 +43,13 @@ export class StoreState {
   /** Versions that do not know this format refuse to open the store. */
   private readonly format: number;
   private readonly durability: LevelStoreSettings["durability"];
-  private readonly hooks: WriteHooks;
   /** Bytes of entries that the counters on disk do not include yet. */
   private uncountedBytes = 0;
 
-  constructor(
-    { exporter, durability }: Pick<LevelStoreSettings, "exporter" | "durability">,
-    hooks: WriteHooks,
-    format = FORMAT,
-  ) {
+  constructor({ exporter, durability }: Pick<LevelStoreSettings, "exporter" | "durability">, format = FORMAT) {
     this.format = format;
     this.meta = newMeta(exporter);
     this.durability = durability;
-    this.hooks = hooks;
   }
 
   /** Starts again with a newly opened database. */
@@ -81,8 +73,8 @@ export class StoreState {
     this.meta = { ...this.meta, pending: amount(pending), failed: amount(failed) };
   }
 
-  /** Writes changes in one write. Changes that cannot be applied are failed. */
-  async write(db: EncryptedDb, changes: readonly StoreChange[]): Promise<void> {
+  /** Applies changes to the state as it is, for one write. Those that cannot be applied are failed. */
+  async prepare(db: EncryptedDb, changes: readonly StoreChange[]): Promise<PreparedCommit> {
     const unknown = this.unknownRefs(changes);
     const loaded = unknown.length === 0 ? NOTHING_LOADED : await this.loadInfos(db, unknown);
     const batch = db.protectedBatch();
@@ -99,14 +91,23 @@ export class StoreState {
       }
     }
     const { wroteMeta } = transaction.finish(this.uncountedBytes < MAX_UNCOUNTED_BYTES);
-    const isEmpty = batch.length === 0;
-    const preparation = this.hooks.beforeWrite(transaction.meta);
-    if (preparation !== undefined) await preparation;
-    await batch.write({ sync });
-    if (!isEmpty) this.hooks.afterWrite();
+    const uncountedBytes = wroteMeta ? 0 : this.uncountedBytes + changes.reduce((sum, { bytes }) => sum + bytes, 0);
+    return { transaction, batch, sync, uncountedBytes };
+  }
+
+  /** Takes over a commit that LevelDB has written. */
+  applyWritten({ transaction, sync, uncountedBytes }: PreparedCommit): void {
     this.hasUnsyncedWrites = !sync;
-    this.uncountedBytes = wroteMeta ? 0 : this.uncountedBytes + changes.reduce((sum, { bytes }) => sum + bytes, 0);
-    this.applyWritten(transaction);
+    this.uncountedBytes = uncountedBytes;
+    this.meta = transaction.meta;
+    this.commits++;
+    for (const [ref, info] of transaction.infos) {
+      if (info === null) {
+        this.infos.delete(ref);
+        this.payloads.delete(ref);
+      } else this.infos.set(ref, info);
+    }
+    this.oldest?.applyCommit(transaction.infos, this.meta);
   }
 
   /** Whether this is the id of a future entry. */
@@ -118,19 +119,6 @@ export class StoreState {
   clearCaches(): void {
     this.infos.clear();
     this.payloads.clear();
-  }
-
-  private applyWritten(transaction: Transaction): void {
-    this.meta = transaction.meta;
-    this.commits++;
-    for (const [ref, info] of transaction.infos) {
-      if (info === null) {
-        this.infos.delete(ref);
-        this.payloads.delete(ref);
-      } else this.infos.set(ref, info);
-    }
-    this.oldest?.applyCommit(transaction.infos, this.meta);
-    this.hooks.onWritten(transaction);
   }
 
   /** Entries that changes look up and that are not in memory; mostly none. */

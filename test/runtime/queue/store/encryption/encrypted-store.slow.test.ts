@@ -129,7 +129,7 @@ describe("an encrypted queue", () => {
     const { store } = await opened(keyring("a"));
     const { ref } = await store.put(newEntry("gone"));
     await store.put(newEntry("kept"));
-    const value = (await store["database"].current.get(refKey(RANGES.entry, ref)))!;
+    const value = (await store["writes"].current.get(refKey(RANGES.entry, ref)))!;
     expect(Buffer.from(value).includes("gone")).toBe(true);
     await store.erase([ref]);
     expect(await textsIn(store)).toEqual(["kept"]);

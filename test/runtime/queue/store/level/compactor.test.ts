@@ -66,11 +66,11 @@ it.each([true, false])(
     };
     const db = { compactRange: step("compaction") } as unknown as LevelDb;
     const compactor = new Compactor({
-      db: () => db,
       threshold: () => 1,
       quietMs: 60_000,
       inTurn: (work) => work(tight),
     });
+    compactor.resume(db);
     const endNext = async () => {
       await expect.poll(() => ends.length).toBeGreaterThan(0);
       ends.shift()!();

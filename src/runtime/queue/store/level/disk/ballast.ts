@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { open, readdir, rename, rm, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
-import { holdDirectory } from "../open/database.js";
+import { holdDirectory } from "../open/directory-access.js";
 
 const NAME = "BALLAST";
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { adoptOldBallasts } from "../../../../../../src/runtime/queue/store/level/disk/ballast.js";
 import { planFor } from "../../../../../../src/runtime/queue/store/level/disk/disk-plan.js";
 import { SharedDisk, StoreDisk } from "../../../../../../src/runtime/queue/store/level/disk/shared-disk.js";
-import { holdDirectory } from "../../../../../../src/runtime/queue/store/level/open/database.js";
+import { holdDirectory } from "../../../../../../src/runtime/queue/store/level/open/directory-access.js";
 import { makePlace, type Place } from "../../level-harness.js";
 
 const MIB = 1024 * 1024;

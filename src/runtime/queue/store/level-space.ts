@@ -1,31 +1,38 @@
 import { readdirSync, statSync } from "node:fs";
-import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { makePrivate, makePrivateDirectory } from "#system";
-import { LOG_FILE } from "../leveldb-files/data-files.js";
-import { StoreError } from "../store.js";
-import { checkWritable, type StoreDisk } from "./disk/shared-disk.js";
-import { toStoreError } from "./errors.js";
-import { checkUnlocked } from "./level-db.js";
+import { makePrivateDirectory } from "#system";
+import type { Meta } from "./format/entry.js";
+import { Compactor } from "./level/compactor.js";
+import { sizeOfFiles } from "./level/disk/disk-plan.js";
+import { checkWritable, type DiskUser, type StoreDisk } from "./level/disk/shared-disk.js";
+import { toStoreError } from "./level/errors.js";
+import { checkUnlocked, type LevelDb } from "./level/level-db.js";
+import { OwnerOnlyFiles } from "./level/open/directory-access.js";
+import { LOG_FILE } from "./leveldb-files/data-files.js";
+import { StoreError } from "./store.js";
 
-interface WriteGuardSettings {
+interface LevelSpaceSettings {
   readonly directory: string;
   readonly disk: StoreDisk;
   /** Milliseconds between checks of the disk if nothing is written. */
   readonly checkMs: number;
-  /** Whether there are entries that were in the files and may still be in memory. */
-  readonly hasEntries: () => boolean;
-  /** Tries to write something. Never rejects. */
-  readonly tryWrite: () => Promise<void>;
-  readonly onDiskFull: () => void;
+  /** Milliseconds without removals after which even a small amount of garbage is returned to the disk. */
+  readonly quietMs: number;
+  /** Called when a full disk has room again for data that moves between stores. */
+  readonly onRoom: () => void;
 }
 
+/** Estimated size of an entry without its payload: keys, times, attempts. */
+const ENTRY_OVERHEAD_BYTES = 1000;
+
 /**
- * Knows why nothing can be written at the moment, even without a write: the disk is full, the last write failed, or the
- * files were removed. It notices by itself when that is over.
+ * The space of a store: claims it, returns that of removed entries to the disk, and knows why nothing can be written at
+ * the moment, even without a write: the disk is full, the last write failed, or the files were removed. It notices by
+ * itself when that is over.
  */
-export class WriteGuard {
-  private readonly settings: WriteGuardSettings;
+export class LevelSpace implements DiskUser {
+  readonly compactor: Compactor;
+  private readonly settings: LevelSpaceSettings;
   private readonly liveFiles: LiveFiles;
   private readonly ownerOnlyFiles: OwnerOnlyFiles;
   private diskFailure: StoreError | undefined;
@@ -34,10 +41,16 @@ export class WriteGuard {
   private timer: NodeJS.Timeout | undefined;
   private checking: Promise<void> | undefined;
 
-  constructor(settings: WriteGuardSettings) {
+  constructor(settings: LevelSpaceSettings) {
+    const { directory, disk, quietMs } = settings;
     this.settings = settings;
-    this.liveFiles = new LiveFiles(settings.directory);
-    this.ownerOnlyFiles = new OwnerOnlyFiles(settings.directory);
+    this.liveFiles = new LiveFiles(directory);
+    this.ownerOnlyFiles = new OwnerOnlyFiles(directory);
+    this.compactor = new Compactor({
+      threshold: () => disk.plan.compactAfter,
+      quietMs,
+      inTurn: (work) => disk.compact(work),
+    });
   }
 
   get failure(): StoreError | undefined {
@@ -50,10 +63,13 @@ export class WriteGuard {
     await this.settings.disk.makeRoomToOpen();
   }
 
-  /** Rejects if reopening the store after a failed write would be useless or harmful. */
-  async beforeReopen(): Promise<void> {
-    const { directory, disk, hasEntries } = this.settings;
-    if (this.areFilesGone && hasEntries()) throw filesGoneError(directory);
+  /**
+   * Rejects if reopening the store after a failed write would be useless or harmful. `hasEntries`: entries were in the
+   * files and may still be in memory.
+   */
+  async checkReopening(hasEntries: boolean): Promise<void> {
+    const { directory, disk } = this.settings;
+    if (this.areFilesGone && hasEntries) throw filesGoneError(directory);
     await makePrivateDirectory(directory);
     await disk.makeRoomToOpen();
     // Closing may free the only space there is.
@@ -62,9 +78,10 @@ export class WriteGuard {
     });
   }
 
-  /** To be called before closing. The files are not watched until the store is open again. */
-  onClosing(): void {
+  /** To be called before closing. The files are not watched or compacted until the store is open again. */
+  async onClosing(): Promise<void> {
     this.liveFiles.end();
+    await this.compactor.pause();
   }
 
   /** To be called when the store is closed and about to be reopened. */
@@ -73,25 +90,48 @@ export class WriteGuard {
     await this.settings.disk.removeOrphans();
   }
 
-  async onOpened(): Promise<void> {
+  /** To be called with a newly opened database, before anything is written. */
+  async onOpened(db: LevelDb): Promise<void> {
     this.areFilesGone = false;
     this.liveFiles.begin();
     await this.ownerOnlyFiles.check();
+    this.compactor.resume(db);
   }
 
-  start(): void {
+  /**
+   * Table space beyond the live data belongs to entries removed by earlier runs that has not been returned to the disk.
+   */
+  async noteInheritedGarbage({ pending, failed, head, last }: Meta): Promise<void> {
+    const { tables } = await sizeOfFiles(this.settings.directory);
+    const live = pending.bytes + failed.bytes + (pending.entries + failed.entries) * ENTRY_OVERHEAD_BYTES;
+    const garbage = tables - live;
+    this.compactor.noteInherited(garbage, garbage > live ? last + 1 : head);
+  }
+
+  /** Checks the disk from now on. `tryWrite` tries to write something after a failure; it never rejects. */
+  start(tryWrite: () => Promise<void>): void {
+    this.settings.disk.use(this);
     this.timer ??= setInterval(() => {
-      this.checking ??= this.check().finally(() => {
+      this.checking ??= this.check(tryWrite).finally(() => {
         this.checking = undefined;
       });
     }, this.settings.checkMs).unref();
   }
 
   async stop(): Promise<void> {
+    this.settings.disk.leave(this);
     clearInterval(this.timer);
     this.timer = undefined;
     await this.checking;
     await this.ownerOnlyFiles.check();
+  }
+
+  compactNow(): void {
+    this.compactor.compactNow();
+  }
+
+  onRoom(): void {
+    this.settings.onRoom();
   }
 
   /** Claims space for an entry; see `StoreDisk.claim`. */
@@ -148,7 +188,7 @@ export class WriteGuard {
     this.writeFailure = filesGoneError(this.settings.directory);
   }
 
-  private async check(): Promise<void> {
+  private async check(tryWrite: () => Promise<void>): Promise<void> {
     await this.ownerOnlyFiles.check();
     try {
       await this.settings.disk.check();
@@ -159,12 +199,12 @@ export class WriteGuard {
     this.note(this.liveFiles.exist());
     // Also on a full disk, because a failed merge shows only when something is written, and LevelDB frees nothing until
     // it is reopened.
-    if (this.failure !== undefined) await this.settings.tryWrite();
+    if (this.failure !== undefined) await tryWrite();
   }
 
   private onNoSpace(error: unknown): StoreError {
     this.diskFailure = toStoreError(error, this.settings.directory);
-    this.settings.onDiskFull();
+    this.compactNow();
     return this.diskFailure;
   }
 }
@@ -263,29 +303,5 @@ function namesIn(directory: string): string[] {
     return readdirSync(directory);
   } catch {
     return [];
-  }
-}
-
-/**
- * Makes the files of a store accessible only to their owner. LevelDB creates files with the umask of the process, which
- * belongs to the program that embeds Sluice. So the directory is closed to others, and new files are changed.
- */
-class OwnerOnlyFiles {
-  private readonly directory: string;
-  private checkedAt = 0;
-
-  constructor(directory: string) {
-    this.directory = directory;
-  }
-
-  /** Checks the files if any were added or removed since the last call. Never rejects. */
-  async check(): Promise<void> {
-    const changedAt = await stat(this.directory).then(
-      ({ mtimeMs }) => mtimeMs,
-      () => 0,
-    );
-    if (changedAt === this.checkedAt) return;
-    this.checkedAt = changedAt;
-    await makePrivate(this.directory);
   }
 }
