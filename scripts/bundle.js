@@ -86,6 +86,12 @@ const ROOMS = [
   file("room-ottl", ["runtime/ottl"]),
   // Separate from the rest of its room, which every command uses: only OTTL and the log operators use it.
   file("room-expressions", ["runtime/text/expressions"]),
+  // What masks the texts that an agent logs, without the schemas and the treatment of batches.
+  file("room-pii-texts", [
+    "processors/pii/(?:mask-text|normalise|pseudonyms|strategies|text-treatment).js",
+    "processors/pii/detect",
+    "processors/pii/fields/(?:rewrite-plans|unseen-walk).js",
+  ]),
   file("room-pii", ["processors/pii"]),
   file("room-sampling", ["processors/sampling"]),
   file("room-versioning", ["processors/versioning"]),

@@ -7,11 +7,22 @@ import { findBuiltin } from "./builtins/builtins.js";
 let loading: Promise<ReplayStep> | undefined;
 
 /**
+ * What every agent masks with. Each agent needs the mask for texts before it logs a line; the one for batches is loaded
+ * when a batch is shown for the first time.
+ */
+export const masks = { forTexts: loadTextMask, forBatches: loadedMask };
+
+/**
  * Masks a batch for people who may not see its content: runs every detector of `pii`, also on bodies that are JSON, and
  * masks everything they find. Rejects when the batch cannot be masked; nothing of it may be shown then.
  */
 export async function maskBatch(batch: Batch): Promise<Batch> {
   return (await loadedMask())(batch);
+}
+
+/** Loads and installs the mask for texts. */
+export async function loadTextMask(): Promise<void> {
+  useTextMask((await import("../processors/pii/mask-text.js")).maskText);
 }
 
 /**
@@ -28,11 +39,7 @@ const EVERYWHERE = ["names", "descriptions", "trace_state", "schema_urls", "byte
 
 /** Uses the processor's defaults only, so that masking does not depend on the config of a pipeline. */
 async function loadMask(): Promise<ReplayStep> {
-  const [factory, { maskText }] = await Promise.all([
-    findBuiltin("processor", "pii")!.load(),
-    import("../processors/pii/mask-text.js"),
-  ]);
-  useTextMask(maskText);
+  const [factory] = await Promise.all([findBuiltin("processor", "pii")!.load(), loadTextMask()]);
   if (factory.kind !== "processor" || factory.replay === undefined) throw new TypeError("pii cannot mask");
   const context: ProcessorContext = {
     id: "pii",

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { loadedMask } from "../../src/agent/mask-batch.js";
+import { masks } from "../../src/agent/mask-batch.js";
 import { loadConfig } from "../../src/runtime/config/load.js";
 import { Registry } from "../../src/runtime/config/resolve/registry.js";
 import { noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
@@ -32,7 +32,7 @@ export const sluice: Subject = {
     if (config === undefined) throw new Error(problems.map(({ path, message }) => `${path}: ${message}`).join("\n"));
     useEnvironment(env); // expressions read it
     if (env["TZ"] !== undefined) process.env["TZ"] = env["TZ"];
-    const agent = new Agent(config, { logger: silentLogger, metrics: noMetrics }, loadedMask);
+    const agent = new Agent(config, { logger: silentLogger, metrics: noMetrics }, masks);
     await agent.start();
     return () => agent.stop(0);
   },

@@ -1,4 +1,4 @@
-import { loadedMask } from "../../src/agent/mask-batch.js";
+import { masks } from "../../src/agent/mask-batch.js";
 import { loadConfig } from "../../src/runtime/config/load.js";
 import { Registry } from "../../src/runtime/config/resolve/registry.js";
 import type { ResolvedConfig } from "../../src/runtime/config/resolve/spec.js";
@@ -24,5 +24,5 @@ export function agentOf(
   yaml: string,
   { components = [], ...options }: Partial<AgentOptions> & { components?: readonly ComponentFactory[] } = {},
 ): Agent {
-  return new Agent(resolve(yaml, components), { logger: silentLogger, metrics: noMetrics, ...options }, loadedMask);
+  return new Agent(resolve(yaml, components), { logger: silentLogger, metrics: noMetrics, ...options }, masks);
 }

@@ -19,7 +19,7 @@ import {
 } from "#host";
 import { useProxyEnvironment } from "#net";
 import { fileSignature, useEnvironment, workerCount } from "#system";
-import { loadedMask } from "../mask-batch.js";
+import { loadTextMask, masks } from "../mask-batch.js";
 import type { RehearsalTask } from "../rehearsal/process/child-frames.js";
 import { ConfigSnapshots, changedFiles } from "../rehearsal/process/config-snapshots.js";
 import type { CommandContext } from "./command.js";
@@ -157,7 +157,7 @@ export async function runConfig(
     import("../../runtime/host/reload/config-reloader.js"),
     import("../../runtime/host/self-telemetry/self-telemetry.js"),
     import("../rehearsal/process/agent-rehearsals.js"),
-    loadedMask(), // before the first line is logged
+    loadTextMask(), // before the first line is logged
   ]);
   restrictNewFiles();
   const output = { stderr: process.stderr, isTerminal: terminal.err.isTerminal };
@@ -171,7 +171,7 @@ export async function runConfig(
   const options = { logger, metrics, pluginTracker: watch, configFacts, collectGarbage };
   const agent: RunningAgent = hasWorkers
     ? new (await import("./workers/parent-agent.js")).ParentAgent(config, options, parent)
-    : new Agent(config, options, loadedMask);
+    : new Agent(config, options, masks);
   const reloader = new ConfigReloader({
     agent,
     config,

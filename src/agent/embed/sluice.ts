@@ -8,7 +8,7 @@ import { Agent, AgentStartError, type SelfTelemetry } from "#host";
 import { callerStack, thrownTo } from "#host/errors";
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
-import { loadedMask } from "../mask-batch.js";
+import { loadTextMask, masks } from "../mask-batch.js";
 import { AppIntake, AppReceiver } from "./app-intake.js";
 import { SluiceConfigError } from "./config-error.js";
 import { checkedSelection, DeadLetters, notRunning } from "./dead-letters.js";
@@ -68,7 +68,7 @@ export class Sluice {
     this.logs = new LogEmitter({ intake, clock, failOnError: this.failOnError, resource: options.resource ?? {} });
     this.deadLetters = new DeadLetters(() => this.admin);
     const agentOptions = { logger, metrics, clock, keepsRefused: true, ...(random && { random }) };
-    this.agent = new Agent(loaded.config, agentOptions, loadedMask);
+    this.agent = new Agent(loaded.config, agentOptions, masks);
   }
 
   /** @internal use createSluice */
@@ -204,7 +204,7 @@ export class Sluice {
 export async function createSluice(options: SluiceOptions): Promise<Sluice> {
   const calledFrom = callerStack(createSluice);
   const receiver = new AppReceiver();
-  await loadedMask(); // before the first line is logged
+  await loadTextMask(); // before the first line is logged
   const loaded = await loadEmbedded(options, receiver).catch((error: unknown) => {
     throw error instanceof SluiceConfigError ? thrownTo(calledFrom, error) : error;
   });

@@ -6,7 +6,7 @@ import { Agent } from "#host";
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
 import { maskText } from "#text";
-import { loadedMask } from "../mask-batch.js";
+import { masks } from "../mask-batch.js";
 import { cutOffConfig, seededRandom } from "./cut-off-config.js";
 
 /** A batch that an exporter would have got. */
@@ -43,7 +43,7 @@ export class RehearsalRun {
     this.config = config;
     const cutOff = cutOffConfig(config, this.intakes, (delivery, exporter) => this.take(delivery, exporter));
     const options = { logger: this.logger(""), metrics: noMetrics, clock, random: seededRandom("agent") };
-    this.agent = new Agent(cutOff, options, loadedMask);
+    this.agent = new Agent(cutOff, options, masks);
   }
 
   get errors(): readonly RehearsalError[] {

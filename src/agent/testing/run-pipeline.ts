@@ -18,7 +18,7 @@ import type { Signal } from "#otlp/signals";
 import { reliabilityWithStores } from "../../extensions/reliability/component.js";
 import { builtins } from "../builtins/builtins.js";
 import { SluiceConfigError } from "../embed/config-error.js";
-import { loadedMask } from "../mask-batch.js";
+import { masks } from "../mask-batch.js";
 import { storeFactory, type TestQueue } from "./component-inputs.js";
 import { FakeClock, flushPromises } from "./fakes.js";
 import { type PlainRecord, plainRecords } from "./plain-records.js";
@@ -75,7 +75,7 @@ export async function runPipeline(yaml: string, options: RunPipelineOptions = {}
   ];
   const { config, problems } = await loadConfigWithPlugins({ sources, registry, addDefaults: true });
   if (config === undefined) throw thrownTo(calledFrom, new SluiceConfigError(problems));
-  const agent = new Agent(config, { logger: silentLogger, metrics: noMetrics, ...agentOptions }, loadedMask);
+  const agent = new Agent(config, { logger: silentLogger, metrics: noMetrics, ...agentOptions }, masks);
   await agent.start().catch((error: unknown) => {
     throw error instanceof ProblemsError ? thrownTo(calledFrom, error) : error;
   });

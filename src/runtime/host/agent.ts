@@ -43,6 +43,14 @@ export class AgentStartError extends ProblemsError {
   }
 }
 
+/** Loads what masks data for people who may not see its content. */
+interface Masks {
+  /** Installs the mask for texts of this process. */
+  forTexts(): Promise<void>;
+  /** The function masks synchronously, and throws if it cannot. */
+  forBatches(): Promise<(batch: Batch) => Batch>;
+}
+
 /**
  * Runs one config in this process. Starts extensions, exporters, processors and receivers, in this order, and stops
  * them in reverse. Changes nothing global, so several agents can run side by side.
@@ -51,7 +59,7 @@ export class Agent implements BuiltInHost {
   private config: ResolvedConfig;
   private readonly options: AgentOptions;
   private readonly clock: Clock;
-  readonly loadMask: NonNullable<BuiltInHost["loadMask"]>;
+  private readonly masks: Masks;
   private currentState: BuiltInHost["state"] = "starting";
   /** True while receivers may hand in data: from before the first one starts until the stop. */
   private readonly intakeState = { isOpen: false };
@@ -83,12 +91,11 @@ export class Agent implements BuiltInHost {
   /** Gives receivers access to what started extensions offer them. */
   private readonly extensions: ExtensionServices = startedServices((id) => this.running.extensions.get(id)?.extension);
 
-  /** `loadMask` loads the function that masks batches for people who may not see their content. */
-  constructor(config: ResolvedConfig, options: AgentOptions, loadMask: NonNullable<BuiltInHost["loadMask"]>) {
+  constructor(config: ResolvedConfig, options: AgentOptions, masks: Masks) {
     this.config = config;
     this.options = options;
     this.facts = options.configFacts;
-    this.loadMask = loadMask;
+    this.masks = masks;
     this.clock = options.clock ?? systemClock;
     this.runner = new ComponentRunner(this.clock, options.logger);
     this.leaving = new LeavingExporters(this.runner, options.logger);
@@ -106,6 +113,10 @@ export class Agent implements BuiltInHost {
 
   async mask(batch: Batch): Promise<Batch> {
     return (await this.loadMask())(batch);
+  }
+
+  loadMask(): Promise<(batch: Batch) => Batch> {
+    return this.masks.forBatches();
   }
 
   get generation(): string {
@@ -239,7 +250,7 @@ export class Agent implements BuiltInHost {
   }
 
   private async startAll(): Promise<void> {
-    await this.loadMask(); // whatever comes from outside is masked from now on
+    await this.masks.forTexts(); // whatever comes from outside is masked from now on
     this.throwIfStopping();
     for (const spec of this.config.extensions.values()) await this.running.startExtension(spec);
     const graph = this.buildGraph();

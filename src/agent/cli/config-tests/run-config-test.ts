@@ -5,7 +5,7 @@ import type { BuiltInExtensionFactory } from "#contract/built-in";
 import { Agent } from "#host";
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
-import { loadedMask } from "../../mask-batch.js";
+import { masks } from "../../mask-batch.js";
 import { expectRecords } from "../../testing/expect-records.js";
 import { FakeClock, flushPromises } from "../../testing/fakes.js";
 import type { PlainRecord } from "../../testing/plain-records.js";
@@ -20,7 +20,7 @@ import type { ConfigTest, ExpectedRecords, TestInput } from "./test-file.js";
 export async function runConfigTest(config: ResolvedConfig, test: ConfigTest): Promise<string[]> {
   const ends = new TestEnds();
   const clock = new FakeClock();
-  const agent = new Agent(ends.replaceIn(config), { logger: silentLogger, metrics: noMetrics, clock }, loadedMask);
+  const agent = new Agent(ends.replaceIn(config), { logger: silentLogger, metrics: noMetrics, clock }, masks);
   await agent.start();
   const failures: string[] = [];
   let dead: readonly TestDeadLetter[] = [];

@@ -6,7 +6,7 @@ import { stringify } from "yaml";
 import { redactedConfig } from "#config";
 import type { ExporterStatus } from "#contract/operations";
 import { Agent, createSelfTelemetry, loadConfigWithPlugins } from "#host";
-import { loadedMask } from "../../mask-batch.js";
+import { masks } from "../../mask-batch.js";
 import type { CommandContext } from "../command.js";
 
 const DEFAULT_PORT = 55679;
@@ -52,7 +52,7 @@ export async function startAgent(
   const telemetry = createSelfTelemetry(config, { stderr: log, isTerminal: false });
   const shown = () => (tree === undefined ? {} : redactedConfig(tree, { registry: loaded.registry, defaults: true }));
   const { logger, metrics } = telemetry;
-  const agent = new Agent(config, { logger, metrics, configFacts: { warnings, shown } }, loadedMask);
+  const agent = new Agent(config, { logger, metrics, configFacts: { warnings, shown } }, masks);
   const stop = async () => {
     await agent.stop(STOP_MS);
     await telemetry.stop();

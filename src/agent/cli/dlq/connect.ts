@@ -3,7 +3,7 @@ import { silentLogger } from "#contract";
 import { AdminError } from "#contract/operations";
 import type { OfflineQueues } from "#queue";
 import type { Keyring, PostgresStoreConfig } from "#queue/store";
-import { loadedMask, maskBatch } from "../../mask-batch.js";
+import { loadTextMask, maskBatch } from "../../mask-batch.js";
 import { agentAddress, findAgent } from "../agent/find-agent.js";
 import { reportFailure } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
@@ -56,7 +56,7 @@ async function openDirectory(
   if (!(await isDirectory(directory))) throw new AdminError("not_found", `there is no directory ${directory}`);
   const { deadLetterLanguage: language } = await import("../../../runtime/ottl/compile/dead-letter-language.js");
   const { openOfflineQueues } = await import("../../../runtime/queue/operate/offline-queues.js");
-  await loadedMask();
+  await loadTextMask();
   return offline(
     await openOfflineQueues(directory, { language, mask: maskBatch }, queues?.keyring),
     directory,
@@ -71,7 +71,7 @@ async function openPostgres(
 ): Promise<DeadLetterConnection> {
   const { deadLetterLanguage: language } = await import("../../../runtime/ottl/compile/dead-letter-language.js");
   const { openOfflinePostgresQueues } = await import("../../../runtime/queue/operate/offline-queues.js");
-  await loadedMask();
+  await loadTextMask();
   const where = `PostgreSQL at ${config.endpoint}`;
   return offline(await openOfflinePostgresQueues(config, { language, mask: maskBatch }, keyring), where, terminal);
 }

@@ -30,7 +30,7 @@ import {
   type RemoteCalls,
   WorkerMetrics,
 } from "#workers";
-import { loadedMask } from "../../mask-batch.js";
+import { masks } from "../../mask-batch.js";
 import type { ConfigSnapshot } from "../../rehearsal/process/child-frames.js";
 import type { StartAnswer } from "./assignment.js";
 import { createSocketFolder, removeOldSocketFolders, restoreSocketFolder } from "./socket-folders.js";
@@ -82,7 +82,7 @@ export class ParentAgent extends Agent {
     settings: ParentSettings,
   ) {
     const face = new ParentFace();
-    super(configOfParent(config), { ...options, face }, loadedMask);
+    super(configOfParent(config), { ...options, face }, masks);
     this.face = face;
     this.whole = config;
     this.count = workerCount(config.service.workers);

@@ -10,7 +10,7 @@ import { waitAtMost } from "#contract/time";
 import { Agent, createSelfTelemetry, PluginFolders, Watchdog, withFileVersions } from "#host";
 import { useEnvironment } from "#system";
 import { adminMethods, answerCalls, type LinkEnd, type LinkMessage, SocketExchange, WorkerMetrics } from "#workers";
-import { loadedMask } from "../../mask-batch.js";
+import { loadTextMask, masks } from "../../mask-batch.js";
 import type { ConfigSnapshot } from "../../rehearsal/process/child-frames.js";
 import { snapshotReader } from "../../rehearsal/process/config-snapshots.js";
 import type { CommandContext } from "../command.js";
@@ -145,7 +145,7 @@ class WorkerProcess {
 
   private async run(assignment: Assignment, loaded: LoadedConfig, config: ResolvedConfig): Promise<void> {
     const { number, count, careful, socketDirectory, key, shutdownTimeoutMs } = assignment;
-    await loadedMask(); // before the first line is logged
+    await loadTextMask(); // before the first line is logged
     restrictNewFiles();
     const { isTerminal } = this.context.terminal.err;
     const fields = { worker: number };
@@ -164,7 +164,7 @@ class WorkerProcess {
         worker: { number, count, careful },
         exchange: new SocketExchange({ worker: { number, count, socketDirectory, key }, logger, metrics }),
       },
-      loadedMask,
+      masks,
     );
     this.agent = agent;
     this.config = config;

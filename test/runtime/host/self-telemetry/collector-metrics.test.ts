@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { loadedMask } from "../../../../src/agent/mask-batch.js";
+import { masks } from "../../../../src/agent/mask-batch.js";
 import { freePort } from "../../../../src/agent/testing/free-port.js";
 import { loadConfig } from "../../../../src/runtime/config/load.js";
 import { Registry } from "../../../../src/runtime/config/resolve/registry.js";
@@ -132,7 +132,7 @@ service:
     const self = createSelfTelemetry(config!, { stderr: new Captured(), isTerminal: false });
     await self.start();
     stops.push(() => self.stop());
-    const agent = new Agent(config!, { logger: self.logger, metrics: self.metrics }, loadedMask);
+    const agent = new Agent(config!, { logger: self.logger, metrics: self.metrics }, masks);
     await agent.start();
     stops.push(() => agent.stop(0));
     for (const [signal, body] of Object.entries(REQUESTS)) {
