@@ -156,6 +156,17 @@ const fewAttributes = {
   },
 };
 
+/** The agent's log writes in its own thread, so its pino needs nothing of pino's transports and their threads. */
+const noTransports = {
+  name: "no-transports",
+  /** @param {string} id */
+  load(id) {
+    return /[\\/]pino[\\/]lib[\\/]transport\.js$/.test(id)
+      ? { code: "module.exports = undefined;", map: { mappings: "" } }
+      : null;
+  },
+};
+
 /**
  * Takes modules of Node.js from `process.getBuiltinModule`. An import statement would also read all exports of such a
  * module, which loads what some of them stand for, such as WebSocket in node:http: a seventh of the start.
@@ -192,9 +203,20 @@ function chunkName({ name, moduleIds }) {
   return name === "component" && component ? `${basename(dirname(component))}.js` : "[name].js";
 }
 
+/**
+ * Not every command needs these, and they read their own files. Programs that embed Sluice share the API with it. Every
+ * agent needs pino for its log, but not its files: there are 25.
+ *
+ * @param {string} id @param {string | undefined} importer
+ */
+function isExternal(id, importer = "") {
+  if (/^pino$/.test(id)) return !/self-telemetry[\\/]logger\.js$/.test(importer);
+  return /^(?:@opentelemetry\/api|level)$/.test(id);
+}
+
 const bundle = await rolldown({
   cwd: root,
-  plugins: [fewAttributes, sourceMaps, builtins],
+  plugins: [fewAttributes, noTransports, sourceMaps, builtins],
   input: {
     "run-process": "dist/agent/cli/process/run-process.js",
     index: "dist/index.js",
@@ -208,8 +230,7 @@ const bundle = await rolldown({
   platform: "node",
   // A group may put the exports of an entry into another entry's file.
   preserveEntrySignatures: "allow-extension",
-  // Not every command needs these, and they read their own files. Programs that embed Sluice share the API with it.
-  external: [/^pino/, /^@opentelemetry\/api$/, /^level$/],
+  external: isExternal,
   resolve: { alias: { rxjs, yaml }, mainFields: ["module", "main"] },
   experimental: { attachDebugInfo: "none" },
   // Our modules have no side effects, so importing one through a door must not include everything behind it.
