@@ -5,6 +5,7 @@ import {
   type Http1Answer,
   Http1Client,
   type HttpTarget,
+  headerLines,
   hostHeaderName,
   httpTarget,
   loadClientTls,
@@ -27,7 +28,7 @@ import {
   SendKeys,
   sendHeaders,
 } from "#net/otlp";
-import { clientSettings, plainText, withHeaders } from "#net/sending";
+import { clientSettings, plainText } from "#net/sending";
 import { batchToJsonBytesInSteps } from "#otlp/json";
 import { inTurns } from "#work";
 import {
@@ -65,8 +66,8 @@ interface Sending {
   readonly abort: AbortSignal;
   readonly signal: Signal;
   readonly options: SendOptions | undefined;
-  /** Headers of this request. */
-  readonly own: Readonly<Record<string, string>>;
+  /** Header lines of this request. */
+  readonly own: string;
 }
 
 class OtlpHttpExporter implements Exporter {
@@ -135,7 +136,7 @@ class OtlpHttpExporter implements Exporter {
   }
 
   private sendBody(endpoint: HttpTarget, body: Body, abort: AbortSignal, signal: Signal, options?: SendOptions) {
-    const own = sendHeaders(options, options?.idempotencyKey || this.keys.next());
+    const own = headerLines(sendHeaders(options)) + (options?.idempotencyKey ? "" : this.keys.nextLine());
     return this.sendTo(endpoint, { endpoint, body, abort, signal, options, own });
   }
 
@@ -143,10 +144,10 @@ class OtlpHttpExporter implements Exporter {
     const { authenticator } = this;
     const { own, body, options, abort } = sending;
     if (authenticator === undefined || redirect?.isOwnHost === false)
-      return this.post(target, withHeaders(target.head, own), sending, redirect);
+      return this.post(target, withLines(target.head, own), sending, redirect);
     const request = new OutgoingRequest(target.requestUrl, target.headers, body, options);
     return sendAuthorized(authenticator, request, target.url, abort, (headers) =>
-      this.post(target, withHeaders(this.headWith(target, headers), own), sending, redirect),
+      this.post(target, withLines(this.headWith(target, headers), own), sending, redirect),
     );
   }
 
@@ -259,6 +260,10 @@ function noEndpoint(signal: Signal): Refusal {
   return new Refusal("permanent", `no endpoint for ${signal}; set endpoint or ${signal}_endpoint`, {
     category: "integration",
   });
+}
+
+function withLines({ method, text }: RequestHead, lines: string): RequestHead {
+  return { method, text: text + lines };
 }
 
 /** Returns the targets of the signals that have an endpoint. */

@@ -22,7 +22,7 @@ export { type HttpServerPlace, type ListeningServer, startHttpServer } from "./h
 export { Http1Client } from "./http1/client.js";
 export type { Http1Answer } from "./http1/connection.js";
 export { type HttpTarget, hostHeaderName, httpTarget } from "./http1/http-target.js";
-export { isHeader, type RequestHead } from "./http1/request-writer.js";
+export { headerLines, isHeader, type RequestHead } from "./http1/request-writer.js";
 export {
   HANDED_OVER,
   isPortInUse,

@@ -40,6 +40,12 @@ export function headerLine(name: string, value: string): string {
   return `${name}: ${value}\r\n`;
 }
 
+export function headerLines(headers: Readonly<Record<string, string>>): string {
+  let lines = "";
+  for (const name in headers) lines += headerLine(name, headers[name]!);
+  return lines;
+}
+
 /**
  * True when a header can be sent: the name is a token, and the value has no control characters and nothing beyond
  * Latin-1.

@@ -7,6 +7,7 @@ import type { Batch } from "#otlp";
 import { batchFromJson } from "#otlp/json";
 import type { Signal } from "#otlp/signals";
 import { NoAnswerError } from "../connection-error.js";
+import { headerLine } from "../http1/request-writer.js";
 import { refusalOfAbort, refusalOfConnection } from "./refusals.js";
 
 /** Shared by the exporters of both transports. */
@@ -24,11 +25,7 @@ export function availableCompression<Words extends z.ZodType>(words: Words): Wor
 /**
  * Headers or metadata of one send: the idempotency key, and for a replayed dead letter its id and number of replays.
  */
-export function sendHeaders(
-  options: SendOptions = {},
-  idempotencyKey = options.idempotencyKey,
-): Record<string, string> {
-  const { replayed } = options;
+export function sendHeaders({ idempotencyKey, replayed }: SendOptions = {}): Record<string, string> {
   const headers: Record<string, string> = idempotencyKey ? { [IDEMPOTENCY_HEADER]: idempotencyKey } : {};
   if (replayed === undefined) return headers;
   headers["x-replayed"] = "true";
@@ -42,11 +39,12 @@ export function sendHeaders(
  * new connection. A retry by the caller gets another key.
  */
 export class SendKeys {
-  private readonly prefix = randomBytes(12).toString("base64url");
+  private readonly prefix = headerLine(IDEMPOTENCY_HEADER, randomBytes(12).toString("base64url")).trimEnd();
   private count = 0;
 
-  next(): string {
-    return `${this.prefix}${(this.count++).toString(36)}`;
+  /** A header line with a new key. It is valid without another look, because the prefix is. */
+  nextLine(): string {
+    return `${this.prefix}${(this.count++).toString(36)}\r\n`;
   }
 }
 

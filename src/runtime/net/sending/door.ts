@@ -2,7 +2,7 @@
 
 export { grpcClientKeys } from "../grpc/client-keys.js";
 export { GrpcClient } from "../grpc/grpc-client.js";
-export { answerReader, clientSettings, HttpPoster, plainText, withHeaders } from "./http-poster.js";
+export { answerReader, clientSettings, HttpPoster, plainText } from "./http-poster.js";
 export { PostersInTurn } from "./posters-in-turn.js";
 export { piecesOf, type RecordRequest, recordsOfPiece, sendEach } from "./send-each.js";
 export { type SmallAnswer, sendSmallRequest } from "./small-request.js";

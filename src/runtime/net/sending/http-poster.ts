@@ -5,7 +5,7 @@ import type { HttpClientConfig } from "../http-client-keys.js";
 import { Http1Client, type Http1Settings } from "../http1/client.js";
 import type { Http1Answer } from "../http1/connection.js";
 import { type HttpTarget, hostHeaderName, httpTarget } from "../http1/http-target.js";
-import { headerLine, type RequestHead } from "../http1/request-writer.js";
+import { headerLines, type RequestHead } from "../http1/request-writer.js";
 import { parseRetryAfter, refusalOfHttp } from "../otlp/refusals.js";
 import { MAX_ANSWER_BYTES, resendIfStale, sendHeaders } from "../otlp/sending.js";
 import { loadClientTls } from "../tls-load.js";
@@ -121,10 +121,8 @@ export function clientSettings(config: HttpClientConfig, { clock }: Pick<Exporte
   };
 }
 
-export function withHeaders({ method, text }: RequestHead, headers: Readonly<Record<string, string>>): RequestHead {
-  let whole = text;
-  for (const name in headers) whole += headerLine(name, headers[name]!);
-  return { method, text: whole };
+function withHeaders({ method, text }: RequestHead, headers: Readonly<Record<string, string>>): RequestHead {
+  return { method, text: text + headerLines(headers) };
 }
 
 /** The beginning of a response, if it is readable text. */

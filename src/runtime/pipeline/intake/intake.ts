@@ -66,11 +66,16 @@ export function createIntake({
           else tally.refused += count;
           resolve(outcome);
         });
-        const whole = origin === undefined ? defaultOrigin : { ...defaultOrigin, ...origin };
+        const whole = isWhole(origin) ? origin : { ...defaultOrigin, ...origin };
         next.handIn(new Delivery(batch, whole, debt, undefined, setback && validateSetback(setback)));
       });
     },
   };
+}
+
+/** Whether no default is missing. Copying the origin would take longer than all else that is done for a request here. */
+function isWhole(origin: Partial<Origin> | undefined): origin is Origin {
+  return origin?.isNew !== undefined && origin.receiver !== undefined && origin.transport !== undefined;
 }
 
 function crowdedRefusal(limit: number): Refusal {

@@ -75,8 +75,8 @@ export class RequestIntake {
   private originOf(address: string | undefined, metadata: Origin["metadata"]): Origin {
     const { receiver, transport } = this.origin;
     if (address === undefined || metadata !== undefined)
-      return { receiver, transport, ...(address && { address }), ...(metadata && { metadata }) };
-    return { receiver, transport, address };
+      return { receiver, transport, isNew: true, ...(address && { address }), ...(metadata && { metadata }) };
+    return { receiver, transport, isNew: true, address };
   }
 
   private handIn(batch: Batch, origin: Origin): Promise<Outcome> {
