@@ -1,6 +1,7 @@
 import type { BuiltInReceiverContext } from "#contract/built-in";
-import { EntryTemplate, OperatorChain, type OperatorConfig } from "#logs";
+import { EntryTemplate, OperatorChain, type OperatorConfig, SyslogRecords } from "#logs";
 import { encodeAttributes, encodeScopeName, LogBatchWriter, LogEntry, type LogMap, writeEntry } from "#logs/entries";
+import type { WireWriter } from "#otlp/bytes";
 import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import { BatchIntake } from "#receiving";
 
@@ -27,6 +28,9 @@ export class EntryOutput {
   private readonly context: BuiltInReceiverContext;
   private readonly chain: OperatorChain;
   private readonly resource: LogMap;
+  private readonly attributes: LogMap;
+  /** If nothing is to be done but to parse messages of this form. */
+  private readonly syslog: SyslogRecords | undefined;
   private readonly templates: readonly (readonly ["attributes" | "resource", string, EntryTemplate])[];
   private readonly writers = new Map<string, LogBatchWriter>();
   private readonly intake: BatchIntake;
@@ -39,7 +43,7 @@ export class EntryOutput {
     this.settings = settings;
     this.context = context;
     this.onRoom = onRoom;
-    this.chain = new OperatorChain(settings.operators, context, (entry) => this.write(entry));
+    this.chain = new OperatorChain(settings.operators, context, (entry) => this.writeEntry(entry));
     const isTemplate = (text: string) => text.includes("EXPR(");
     this.resource = Object.fromEntries(Object.entries(settings.resource).filter(([, text]) => !isTemplate(text)));
     this.templates = (["attributes", "resource"] as const).flatMap((part) =>
@@ -47,6 +51,14 @@ export class EntryOutput {
         .filter(([, text]) => isTemplate(text))
         .map(([name, text]) => [part, name, new EntryTemplate(text)] as const),
     );
+    this.attributes = Object.fromEntries(Object.entries(settings.attributes).filter(([, text]) => !isTemplate(text)));
+    if (
+      SyslogRecords.suit(settings.operators) &&
+      Object.keys(settings.attributes).length + this.templates.length === 0
+    ) {
+      const resourceSize = 100 * Object.keys(this.resource).length + 4 * JSON.stringify(this.resource).length;
+      this.syslog = new SyslogRecords(context.maxRecordSize ?? Number.POSITIVE_INFINITY, resourceSize);
+    }
     this.intake = new BatchIntake({ signal: "logs", transport: settings.transport }, context);
   }
 
@@ -55,14 +67,25 @@ export class EntryOutput {
     return this.pending + this.written > MAX_BYTES;
   }
 
-  take(body: string | Uint8Array, peer: LogMap): void {
-    const own = Object.entries(this.settings.attributes).filter(([, text]) => !text.includes("EXPR("));
-    const entry = new LogEntry(body, { ...Object.fromEntries(own), ...peer }, this.resource, undefined);
+  /** Takes the text [from, to). `peer` is undefined if the sender is not told apart. */
+  takeText(bytes: Buffer, from: number, to: number, peer: LogMap | undefined): void {
+    if (peer !== undefined || this.syslog?.read(bytes, from, to) !== true)
+      return this.take(bytes.toString("utf8", from, to), peer);
+    this.write(this.writerOf(this.resource, ""), to - from + 300, this.syslog.write);
+    this.flushInTime();
+  }
+
+  take(body: string | Uint8Array, peer: LogMap | undefined): void {
+    const entry = new LogEntry(body, { ...this.attributes, ...peer }, this.resource, undefined);
     for (const [part, name, value] of this.templates) {
       if (part === "attributes") entry.attributes[name] = value.text(entry);
       else entry.ownResource()[name] = value.text(entry);
     }
     this.chain.process(entry);
+    this.flushInTime();
+  }
+
+  private flushInTime(): void {
     if (this.written > FLUSH_BYTES) this.flush();
     else this.flushSoon();
   }
@@ -104,15 +127,19 @@ export class EntryOutput {
     }
   }
 
-  private write(entry: LogEntry): void {
-    const writer = this.writerOf(entry);
+  private writeEntry(entry: LogEntry): void {
+    const size = typeof entry.body === "string" ? entry.body.length + 200 : 400;
+    this.write(this.writerOf(entry.resource, entry.scopeName), size, (wire) => writeEntry(wire, entry));
+  }
+
+  private write(writer: LogBatchWriter, likelySize: number, write: (wire: WireWriter) => void): void {
     const before = writer.byteLength;
     writer.observedAt(this.context.clock.now());
-    writer.add(typeof entry.body === "string" ? entry.body.length + 200 : 400, (wire) => writeEntry(wire, entry));
+    writer.add(likelySize, write);
     this.written += writer.byteLength - before;
   }
 
-  private writerOf({ resource, scopeName }: LogEntry): LogBatchWriter {
+  private writerOf(resource: LogMap, scopeName: string): LogBatchWriter {
     const key = resource === this.resource && scopeName === "" ? "" : `${scopeName}\n${resourceKey(resource)}`;
     let writer = this.writers.get(key);
     if (writer === undefined) {

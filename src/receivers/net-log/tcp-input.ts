@@ -111,7 +111,7 @@ export class TcpInput {
 
   /** `former` has read the connection before. */
   private take(socket: Socket, former?: Connection): void {
-    const peer = this.config.add_attributes ? peerOf(socket) : {};
+    const peer = this.config.add_attributes ? peerOf(socket) : undefined;
     const connection = new Connection({ cut: this.cut, output: this.output, peer, former }, () => this.readOn(socket));
     this.connections.set(socket, connection);
     socket.setTimeout(this.config.connection_idle_timeout);
@@ -140,7 +140,7 @@ export class TcpInput {
 interface LineConnectionSettings {
   readonly cut: Cut;
   readonly output: EntryOutput;
-  readonly peer: LogMap;
+  readonly peer: LogMap | undefined;
   /** Has read the connection before. */
   readonly former?: Connection | undefined;
 }
@@ -164,7 +164,7 @@ class Connection {
     this.cut = cut;
     this.work = new WorkQueue(onIdle);
     this.sink = {
-      takeText: (bytes, from, to) => output.take(bytes.toString("utf8", from, to), peer),
+      takeText: (bytes, from, to) => output.takeText(bytes, from, to, peer),
       takeBytes: (bytes) => output.take(Buffer.from(bytes), peer),
     };
     if (former === undefined) return;

@@ -78,9 +78,9 @@ export class UdpInput {
       this.logRefused("too many records are already waiting");
       return;
     }
-    const attributes = this.config.add_attributes ? this.attributesOf(peer, this.lease!) : {};
+    const attributes = this.config.add_attributes ? this.attributesOf(peer, this.lease!) : undefined;
     const sink: RecordSink = {
-      takeText: (bytes, from, to) => this.output.take(bytes.toString("utf8", from, to), attributes),
+      takeText: (bytes, from, to) => this.output.takeText(bytes, from, to, attributes),
       takeBytes: (bytes) => this.output.take(Buffer.from(bytes), attributes),
     };
     const state: CutState = { offset: 1, isSkipping: false, records: 0 };

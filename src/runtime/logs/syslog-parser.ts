@@ -14,7 +14,7 @@ interface SyslogSettings extends ParserSettings {
 }
 
 /** Syslog's severities from emergency to debug, with OpenTelemetry's numbers and the Collector's names. */
-const SEVERITIES: readonly (readonly [number, string])[] = [
+export const SEVERITIES: readonly (readonly [number, string])[] = [
   [21, "emerg"],
   [19, "alert"],
   [18, "crit"],
@@ -25,7 +25,7 @@ const SEVERITIES: readonly (readonly [number, string])[] = [
   [5, "debug"],
 ];
 
-const FACILITIES = [
+export const FACILITIES = [
   "kern",
   "user",
   "mail",
@@ -53,7 +53,7 @@ const layouts = once(() => ({
 }));
 
 /** The header fields of RFC 5424 with their maximum lengths. */
-const RFC5424_FIELDS = [
+export const RFC5424_FIELDS = [
   ["version", 3],
   ["time", Number.POSITIVE_INFINITY],
   ["hostname", 255],

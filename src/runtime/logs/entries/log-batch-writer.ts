@@ -23,6 +23,7 @@ export class LogBatchWriter {
   private readonly scope: Uint8Array;
   private readonly windowSize: number;
   private readonly observed = Buffer.alloc(9);
+  private observedMs = 0;
 
   /** `resource` and `scope` are encoded messages; empty ones are left out. */
   constructor(resource: Uint8Array, scope: Uint8Array, capacity: number, windowSize = 0) {
@@ -58,6 +59,8 @@ export class LogBatchWriter {
 
   /** Sets when the following records were read, in milliseconds. */
   observedAt(ms: number): void {
+    if (ms === this.observedMs) return;
+    this.observedMs = ms;
     this.observed.writeBigUInt64LE(BigInt(Math.round(ms)) * 1_000_000n, 1);
   }
 
