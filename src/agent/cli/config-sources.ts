@@ -32,14 +32,14 @@ function sourceOf(
   env: Readonly<Record<string, string | undefined>>,
   textName: () => string,
 ): ConfigSource {
-  const [, scheme, rest] = SCHEME.exec(name) ?? [];
+  const [, scheme, rest = ""] = SCHEME.exec(name) ?? [];
   switch (scheme) {
     case "file":
-      return { file: rest! };
+      return { file: rest };
     case "env":
-      return { text: readVariable(rest!, env), name };
+      return { text: readVariable(rest, env), name };
     case "yaml":
-      return { text: expandNestedKeys(rest!), name: textName() };
+      return { text: expandNestedKeys(rest), name: textName() };
     case "http":
     case "https":
       throw new UsageError(`--config ${scheme}: is not supported`, "download the config, and name the file");

@@ -63,8 +63,8 @@ interface RouteText {
  * Splits `route() where ...`. An editor such as `delete_key(...)` in place of `route()` also edits the routed records.
  */
 export function splitStatement(text: string): RouteText {
-  const [, head, rest] = SPLIT_AT_WHERE.exec(text)!;
-  const isRoute = /^\s*route\s*\(\s*\)\s*$/.test(head!);
+  const [, head = "", rest] = SPLIT_AT_WHERE.exec(text)!;
+  const isRoute = /^\s*route\s*\(\s*\)\s*$/.test(head);
   if (rest === undefined) return { condition: "true", editor: isRoute ? undefined : text, offset: 0 };
   return { condition: rest, editor: isRoute ? undefined : text, offset: text.length - rest.length };
 }

@@ -28,8 +28,8 @@ function metadataTest(
   pick: (values: readonly string[]) => readonly string[],
 ): RequestTest | undefined {
   if (match === null) return undefined;
-  const [, name, operator, expected] = match;
-  const key = name!.toLowerCase();
+  const [, name = "", operator, expected] = match;
+  const key = name.toLowerCase();
   const isEqual = operator === "==";
   return ({ metadata }) => pick(metadata?.get(key) ?? []).some((value) => (value === expected) === isEqual);
 }

@@ -8,10 +8,10 @@ export function logfmtPairs(line: string): Map<string, string> | undefined {
   while (PAIR.lastIndex < line.length) {
     const found = PAIR.exec(line);
     if (found === null) return undefined;
-    const [, key, quoted, bare = ""] = found;
+    const [, key = "", quoted, bare = ""] = found;
     const value = quoted === undefined ? bare : unquote(quoted);
     if (value === undefined) return undefined;
-    pairs.set(key!, value);
+    pairs.set(key, value);
   }
   return pairs.size === 0 ? undefined : pairs;
 }

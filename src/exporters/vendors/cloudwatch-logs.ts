@@ -166,7 +166,7 @@ const PLACEHOLDERS: Readonly<Record<string, readonly string[]>> = {
 
 /** Returns the first name in braces that has no meaning. */
 export function unknownPlaceholder(pattern: string): string | undefined {
-  for (const [, name] of pattern.matchAll(/\{([^{}]*)\}/g)) if (PLACEHOLDERS[name!] === undefined) return name;
+  for (const [, name = ""] of pattern.matchAll(/\{([^{}]*)\}/g)) if (PLACEHOLDERS[name] === undefined) return name;
   return undefined;
 }
 

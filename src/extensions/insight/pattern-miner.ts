@@ -248,7 +248,7 @@ export class PatternMiner {
     const shape = this.shapes[row]!;
     const known = this.byShape.get(shape);
     const at = known?.indexOf(row) ?? -1;
-    if (at >= 0) known!.splice(at, 1);
+    if (at >= 0) known?.splice(at, 1);
     if (known?.length === 0) this.byShape.delete(shape);
   }
 }

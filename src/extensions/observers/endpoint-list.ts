@@ -40,8 +40,8 @@ export class EndpointList implements EndpointObserver {
     let isChanged = before === undefined;
     for (const endpoint of found) {
       const known = before?.get(endpoint.id);
-      const isSame = known === endpoint || isDeepStrictEqual(known, endpoint);
-      now.set(endpoint.id, isSame ? known! : endpoint);
+      const isSame = known !== undefined && (known === endpoint || isDeepStrictEqual(known, endpoint));
+      now.set(endpoint.id, isSame ? known : endpoint);
       isChanged ||= !isSame;
     }
     if (!isChanged && now.size === before?.size) return;

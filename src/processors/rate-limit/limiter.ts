@@ -6,6 +6,7 @@ import { AllowanceTable } from "./allowance-table.js";
 import { bypassFor } from "./bypass.js";
 import type { RateLimitConfig } from "./config.js";
 import { Judge, type Judgement } from "./judge.js";
+import type { Lease } from "./lease.js";
 import { RecordKeys } from "./record-key.js";
 import type { SharedPermits } from "./shared-permits.js";
 
@@ -72,10 +73,10 @@ export class Limiter {
    */
   fetchMissingPermits(): Promise<unknown> | undefined {
     if (!this.shared?.perKey.isUp) return undefined;
-    const fetches = this.leased().flatMap(([permits, { lease, asked, room }]) => {
-      const lacking = Math.min(asked, permits.capacity) - lease!.available(this.now);
-      const mayAsk = asked > room && lacking > 0 && this.now >= lease!.deniedUntil;
-      return mayAsk ? [lease!.asking ?? permits.fetch(lease!, lacking)] : [];
+    const fetches = this.leased().flatMap(([permits, { asked, room }, lease]) => {
+      const lacking = Math.min(asked, permits.capacity) - lease.available(this.now);
+      const mayAsk = asked > room && lacking > 0 && this.now >= lease.deniedUntil;
+      return mayAsk ? [lease.asking ?? permits.fetch(lease, lacking)] : [];
     });
     return fetches.length === 0 ? undefined : Promise.all(fetches);
   }
@@ -112,22 +113,25 @@ export class Limiter {
     return wait;
   }
 
-  /** Returns the allowances of this batch, each with the source of its permits. */
-  private leased(): [SharedPermits, Allowance][] {
+  /** Returns the allowances of this batch that have a lease, each with the source of its permits. */
+  private leased(): [SharedPermits, Allowance, Lease][] {
     const { shared, global } = this;
-    if (shared === undefined) return [];
-    const perKey = this.allowances.map((allowance): [SharedPermits, Allowance] => [shared.perKey, allowance]);
-    return global === undefined || shared.global === undefined ? perKey : [...perKey, [shared.global, global]];
+    const leased: [SharedPermits, Allowance, Lease][] = [];
+    if (shared === undefined) return leased;
+    for (const allowance of this.allowances)
+      if (allowance.lease !== undefined) leased.push([shared.perKey, allowance, allowance.lease]);
+    if (shared.global !== undefined && global?.lease !== undefined) leased.push([shared.global, global, global.lease]);
+    return leased;
   }
 
   /** Takes the passed records from the leases too, and starts to fetch what the next batches will need. */
   private spendLeases(): void {
     if (this.shared === undefined) return;
     const now = this.clock.monotonic();
-    for (const [permits, { lease, asked, taken }] of this.leased()) {
-      lease!.take(taken, this.now);
-      lease!.noteDemand(asked, now);
-      if (permits.isUp) void permits.fetch(lease!, lease!.wanted(now, permits.maxAhead));
+    for (const [permits, { asked, taken }, lease] of this.leased()) {
+      lease.take(taken, this.now);
+      lease.noteDemand(asked, now);
+      if (permits.isUp) void permits.fetch(lease, lease.wanted(now, permits.maxAhead));
     }
   }
 
@@ -144,8 +148,8 @@ export class Limiter {
   private openForBatch(allowance: Allowance): void {
     allowance.batchSerial = this.batchSerial;
     const room = allowance.available(this.now);
-    const isShared = allowance.lease !== undefined && this.shared?.perKey.isUp;
-    allowance.room = isShared ? Math.min(room, allowance.lease!.available(this.now)) : room;
+    const lease = this.shared?.perKey.isUp ? allowance.lease : undefined;
+    allowance.room = lease === undefined ? room : Math.min(room, lease.available(this.now));
     allowance.asked = 0;
     allowance.taken = 0;
   }

@@ -14,8 +14,8 @@ const KEY_PART = /^(attributes|resource|metadata)\.(.+)$/s;
 /** Returns undefined if the text does not name a part of a key. */
 export function parseKeyPart(text: string): KeyPart | undefined {
   if (text === "event.name") return { from: "name", key: "" };
-  const [, from, key] = KEY_PART.exec(text) ?? [];
-  return from === undefined ? undefined : { from: from as KeyPart["from"], key: key! };
+  const [, from, key = ""] = KEY_PART.exec(text) ?? [];
+  return from === undefined ? undefined : { from: from as KeyPart["from"], key };
 }
 
 /** Longer keys are kept as their hash, so that clients cannot choose how much memory a key takes. */

@@ -91,8 +91,10 @@ class DockerStatsReceiver extends ScrapingReceiver<DockerStatsConfig, typeof DOC
     const labels = fieldsOf(container["Labels"]);
     const variables = new Map(listOf(container["Env"]).map((text) => String(text).split(/=(.*)/s) as [string, string]));
     const found: Record<string, string> = {};
-    for (const [name, attribute] of Object.entries(this.config.env_vars_to_metric_labels))
-      if (variables.get(name)) found[attribute] = variables.get(name)!;
+    for (const [name, attribute] of Object.entries(this.config.env_vars_to_metric_labels)) {
+      const value = variables.get(name);
+      if (value) found[attribute] = value;
+    }
     for (const [name, attribute] of Object.entries(this.config.container_labels_to_metric_labels))
       if (textOf(labels[name]) !== "") found[attribute] = textOf(labels[name]);
     return found;

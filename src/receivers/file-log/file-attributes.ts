@@ -46,8 +46,8 @@ export class FileAttributes {
 async function nameOf(file: string, id: number): Promise<string> {
   const text = await readFile(file, "utf8").catch(() => "");
   for (const line of text.split("\n")) {
-    const [name, , number] = line.split(":");
-    if (number === String(id)) return name!;
+    const [name = "", , number] = line.split(":");
+    if (number === String(id)) return name;
   }
   return String(id);
 }

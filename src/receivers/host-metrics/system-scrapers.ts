@@ -58,11 +58,13 @@ async function readCpuInfo(files: HostFiles) {
 export function loadScraper(files: HostFiles, { metrics, cpu_average: isAverage }: ScraperConfigs["load"]): Scraper {
   const output = new MetricOutput(HOST_METRICS.load, metrics);
   return async (points) => {
-    const [one, five, fifteen] = (await files.read("loadavg")).split(" ").map(Number);
+    const [one = Number.NaN, five = Number.NaN, fifteen = Number.NaN] = (await files.read("loadavg"))
+      .split(" ")
+      .map(Number);
     const cpus = isAverage ? (await files.lines("stat")).filter((line) => /^cpu\d/.test(line)).length || 1 : 1;
-    output.add(points, "system.cpu.load_average.1m", one! / cpus);
-    output.add(points, "system.cpu.load_average.5m", five! / cpus);
-    output.add(points, "system.cpu.load_average.15m", fifteen! / cpus);
+    output.add(points, "system.cpu.load_average.1m", one / cpus);
+    output.add(points, "system.cpu.load_average.5m", five / cpus);
+    output.add(points, "system.cpu.load_average.15m", fifteen / cpus);
   };
 }
 

@@ -37,8 +37,8 @@ function distinguishedName(lines: string): string {
 function alternativeNames(written: string): string[] {
   // Linear: what follows a name is always matched, so it is read twice at most.
   const found = [...written.matchAll(/(IP Address|URI|DNS|email):("(?:\\.|[^"\\])*"|[^,]*)/g)];
-  const ranked = found.sort(([, one], [, other]) => ALTERNATIVES.indexOf(one!) - ALTERNATIVES.indexOf(other!));
-  return ranked.map(([, , name]) => unquoted(name!));
+  const ranked = found.sort(([, one = ""], [, other = ""]) => ALTERNATIVES.indexOf(one) - ALTERNATIVES.indexOf(other));
+  return ranked.map(([, , name = ""]) => unquoted(name));
 }
 
 /** A name that only looks like a JSON string stays as it is. */

@@ -150,7 +150,10 @@ export class OutboxSource implements BuiltInReceiver, MessageSource {
   ): Promise<Map<string, MessageWatch | string>> {
     const { client } = this;
     const known = new Map<string, MessageWatch | string>();
-    for (const id of messages) if (this.watches.has(id)) known.set(id, this.watches.get(id)!);
+    for (const id of messages) {
+      const watch = this.watches.get(id);
+      if (watch !== undefined) known.set(id, watch);
+    }
     const others = messages.filter((id) => !known.has(id));
     if (others.length === 0) return known;
     if (client === undefined || this.loop.isStopping)

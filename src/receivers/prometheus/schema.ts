@@ -18,8 +18,8 @@ export function parsePrometheusDuration(text: string): number | undefined {
   if (text === "0") return 0;
   if (!/^(\d+(\.\d+)?(y|w|d|h|ms|m|s))+$/.test(text)) return undefined;
   let total = 0;
-  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(y|w|d|h|ms|m|s)/gy))
-    total += Number(amount) * UNIT_MS[unit!]!;
+  for (const [, amount, unit = ""] of text.matchAll(/(\d+(?:\.\d+)?)(y|w|d|h|ms|m|s)/gy))
+    total += Number(amount) * UNIT_MS[unit]!;
   return total;
 }
 

@@ -99,7 +99,8 @@ function numberOf({ value_type, value_column }: MetricConfig, text: string | und
   if (text === undefined) return undefined;
   if (value_type === "double") {
     if (DOUBLE.test(text)) return { asDouble: Number(text) };
-    if (SPECIAL.has(text.toLowerCase())) return { asDouble: SPECIAL.get(text.toLowerCase())! };
+    const special = SPECIAL.get(text.toLowerCase());
+    if (special !== undefined) return { asDouble: special };
   } else if (/^[+-]?\d{1,19}$/.test(text) && isInt64(BigInt(text.replace("+", "")))) {
     return { asInt: BigInt(text.replace("+", "")) };
   }

@@ -178,8 +178,9 @@ function serviceOf(annotation: V1Json, place: number): string {
 
 function endpointOf(annotation: V1Json, place: number): V1Endpoint {
   const endpoint = objectOf(annotation["endpoint"], place);
-  const [serviceName, ipv4, ipv6] = ["serviceName", "ipv4", "ipv6"].map((key) => textOf(endpoint, key, place));
-  return { serviceName: serviceName!, ipv4: ipv4!, ipv6: ipv6!, port: timeOf(endpoint, "port", place) };
+  const text = (key: string) => textOf(endpoint, key, place);
+  const [serviceName, ipv4, ipv6] = [text("serviceName"), text("ipv4"), text("ipv6")];
+  return { serviceName, ipv4, ipv6, port: timeOf(endpoint, "port", place) };
 }
 
 function resourceOf({ serviceName, ipv4, ipv6, port }: V1Endpoint): Record<string, string> {

@@ -1,5 +1,7 @@
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT, QUOTE, BACKSLASH, COMMA, COLON] = Buffer.from('[]{}"\\,:');
-const [ZERO, NINE, LETTER_T] = Buffer.from("09t");
+const ZERO = 48;
+const NINE = 57;
+const LETTER_T = 116;
 
 /** Spans with more tags are left to the other reader, because each key is compared with all before it. */
 const MAX_TAGS = 32;
@@ -216,7 +218,7 @@ export class SpanScanner {
   private isKnownTag({ at, end }: JsonText): boolean {
     const { json, tags } = this;
     const first = json[at]!;
-    if (first >= ZERO! && first <= NINE!) return true;
+    if (first >= ZERO && first <= NINE) return true;
     for (let i = 0; i < this.tagCount; i++) {
       const { key } = tags[i]!;
       if (key.end - key.at !== end - at || json[key.end - 1] !== json[end - 1] || json[key.at] !== first) continue;
@@ -244,7 +246,7 @@ export class SpanScanner {
     const start = this.p;
     let value = 0;
     let p = start;
-    for (let c = json[p]!; c >= ZERO! && c <= NINE!; c = json[++p]!) value = value * 10 + (c - ZERO!);
+    for (let c = json[p]!; c >= ZERO && c <= NINE; c = json[++p]!) value = value * 10 + (c - ZERO);
     const digits = p - start;
     this.p = p;
     this.number = value;

@@ -21,7 +21,7 @@ interface PartitionLevel {
 
 /** Returns a sentence about the problem if objects cannot be found by time with this format. */
 export function partitionFormatProblem(format: string): string | undefined {
-  const unknown = [...format.matchAll(/%(.?)/g)].find(([, name]) => !(UNITS as readonly string[]).includes(name!));
+  const unknown = [...format.matchAll(/%(.?)/g)].find(([, name = ""]) => !(UNITS as readonly string[]).includes(name));
   if (unknown !== undefined) return `${unknown[0]} is not supported: use ${UNITS.map((unit) => `%${unit}`).join(", ")}`;
   const levels = levelsOf(format);
   const whole = levels.at(-1);

@@ -29,7 +29,7 @@ export function connectionLimits(server: Server, limits: ConnectionLimits): read
     clients.set(client, count);
     socket.once("close", () => {
       countOpen(-1);
-      const left = clients.get(client)! - 1;
+      const left = (clients.get(client) ?? 1) - 1;
       if (left === 0) clients.delete(client);
       else clients.set(client, left);
     });

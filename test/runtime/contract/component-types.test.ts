@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { filter } from "rxjs";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
@@ -88,5 +89,12 @@ describe("the record that eachRecord shows", () => {
       signals: ["logs"],
       create: ({ key }) => (key === "" ? any : any),
     });
+  });
+});
+
+describe("the contract of components", () => {
+  it("has nothing that only built-in components may use: that is in built-in/component.ts", () => {
+    const contract = new URL("../../../src/runtime/contract/component.ts", import.meta.url);
+    expect(readFileSync(contract, "utf8")).not.toContain("@internal");
   });
 });

@@ -119,7 +119,7 @@ export async function* readEvents(response: IncomingMessage): AsyncGenerator<Age
   let rest = "";
   for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) {
     const blocks = (rest + chunk).split("\n\n");
-    rest = blocks.pop()!;
+    rest = blocks.pop() ?? "";
     for (const block of blocks) {
       const event = fieldOf(block, "event: ");
       const data = fieldOf(block, "data: ");

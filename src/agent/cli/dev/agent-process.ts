@@ -106,7 +106,7 @@ function eachLine(stream: Readable, onLine: (line: string) => void): void {
   let rest = "";
   stream.setEncoding("utf8").on("data", (text: string) => {
     const lines = (rest + text).split("\n");
-    rest = lines.pop()!;
+    rest = lines.pop() ?? "";
     for (const line of lines) onLine(line.slice(0, MAX_LINE));
     if (rest.length > MAX_LINE) {
       onLine(rest.slice(0, MAX_LINE));

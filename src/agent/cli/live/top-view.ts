@@ -140,10 +140,10 @@ function exporterRow(name: string, reading: ExporterReading | undefined, rates: 
   ];
 }
 
-function cutRows([head, ...rows]: readonly string[], room: number): string[] {
-  if (rows.length <= room) return [head!, ...rows];
+function cutRows([head = "", ...rows]: readonly string[], room: number): string[] {
+  if (rows.length <= room) return [head, ...rows];
   const shown = rows.slice(0, Math.max(0, room - 1));
-  return [head!, ...shown, `… and ${rows.length - shown.length} more`];
+  return [head, ...shown, `… and ${rows.length - shown.length} more`];
 }
 
 function paintState(line: string, paint: ReturnType<typeof painter>): string {

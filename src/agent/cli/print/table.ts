@@ -13,8 +13,8 @@ const MIN_COLUMN_WIDTH = 8;
 
 /** Lines of a table, header first. On a terminal they are cut to its width if possible; elsewhere nothing is cut. */
 export function table(columns: readonly Column[], rows: readonly (readonly string[])[], output: Output): string[] {
-  const [head, ...lines] = plainTable(columns, rows, output.columns);
-  return [painter(output.colour)("bold", head!), ...lines];
+  const [head = "", ...lines] = plainTable(columns, rows, output.columns);
+  return [painter(output.colour)("bold", head), ...lines];
 }
 
 function plainTable(columns: readonly Column[], rows: readonly (readonly string[])[], width?: number): string[] {

@@ -13,15 +13,15 @@ import {
 export const DEAD_LETTER_CASES: StorageCases = {
   async "turns an entry into a dead letter with its payload"(s) {
     const [a, b] = await s.putAll("a", "b", "c");
-    await s.store.fail(b!.ref, failedEntry(b!.entry));
+    await s.store.fail(b.ref, failedEntry(b.entry));
     assertEqual(await s.pendingTexts(), ["a", "c"]);
     assertEqual(await s.failedTexts(), ["b"]);
     await s.reopen();
     assertEqual(await s.pendingTexts(), ["a", "c"]);
     assertEqual(await s.failedTexts(), ["b"]);
-    const found = await s.store.find(b!.entry.id);
-    assertEqual(found, { ref: b!.ref, entry: failedEntry(b!.entry) });
-    assertEqual((await s.store.find(a!.entry.id))?.entry.state, "pending");
+    const found = await s.store.find(b.entry.id);
+    assertEqual(found, { ref: b.ref, entry: failedEntry(b.entry) });
+    assertEqual((await s.store.find(a.entry.id))?.entry.state, "pending");
   },
 
   async "lists dead letters from either end, page by page"(s) {
@@ -42,72 +42,72 @@ export const DEAD_LETTER_CASES: StorageCases = {
 
   async "changes a dead letter that is updated"(s) {
     const [a] = await s.failAll("a");
-    s.store.update(a!.ref, { ...failedEntry(a!.entry), replays: 7 });
+    s.store.update(a.ref, { ...failedEntry(a.entry), replays: 7 });
     await s.reopen();
     assertMatches((await s.store.failed(undefined, 1, "newest"))[0]?.entry, { state: "failed", replays: 7 });
   },
 
   async "keeps a dead letter that gets an update of the time before it failed"(s) {
     const [a] = await s.putAll("a");
-    s.store.update(a!.ref, { ...a!.entry, attempts: 1 });
-    const failing = s.store.fail(a!.ref, failedEntry(a!.entry));
-    s.store.update(a!.ref, { ...a!.entry, attempts: 2 });
+    s.store.update(a.ref, { ...a.entry, attempts: 1 });
+    const failing = s.store.fail(a.ref, failedEntry(a.entry));
+    s.store.update(a.ref, { ...a.entry, attempts: 2 });
     await failing;
-    s.store.update(a!.ref, { ...a!.entry, attempts: 3 });
-    assertEqual(await s.store.find(a!.entry.id), { ref: a!.ref, entry: failedEntry(a!.entry) });
+    s.store.update(a.ref, { ...a.entry, attempts: 3 });
+    assertEqual(await s.store.find(a.entry.id), { ref: a.ref, entry: failedEntry(a.entry) });
     await s.reopen();
-    assertEqual(await s.store.find(a!.entry.id), { ref: a!.ref, entry: failedEntry(a!.entry) });
+    assertEqual(await s.store.find(a.entry.id), { ref: a.ref, entry: failedEntry(a.entry) });
   },
 
   async "lists entries in their order although some were updated"(s) {
     const [a, b, c] = await s.putAll("a", "b", "c");
-    s.store.update(a!.ref, { ...a!.entry, attempts: 1 });
+    s.store.update(a.ref, { ...a.entry, attempts: 1 });
     assertEqual(await s.pendingTexts(), ["a", "b", "c"]);
     const first = await s.store.pending(undefined, 2);
-    assertEqual(await s.textsOf([...first, ...(await s.store.pending(b!.ref, 2))]), ["a", "b", "c"]);
-    assertEqual((await s.store.pending(undefined, 1))[0]?.ref, a!.ref);
-    assertEqual((await s.store.pending(b!.ref, 1))[0]?.ref, c!.ref);
+    assertEqual(await s.textsOf([...first, ...(await s.store.pending(b.ref, 2))]), ["a", "b", "c"]);
+    assertEqual((await s.store.pending(undefined, 1))[0]?.ref, a.ref);
+    assertEqual((await s.store.pending(b.ref, 1))[0]?.ref, c.ref);
   },
 
   async "replaces an entry by its parts in one step"(s) {
     const [a, b] = await s.putAll("a", "b");
-    const parent = { fields: { parent: a!.entry.id, attempts: 1 } };
-    const parts = await s.store.replace(a!.ref, [
+    const parent = { fields: { parent: a.entry.id, attempts: 1 } };
+    const parts = await s.store.replace(a.ref, [
       { ...newEntry("a1"), ...parent },
-      { ...newEntry("a2"), fields: { state: "failed", failure: FAILURE, parent: a!.entry.id } },
+      { ...newEntry("a2"), fields: { state: "failed", failure: FAILURE, parent: a.entry.id } },
     ]);
     assertEqual(
       parts.map(({ entry }) => [entry.parent, entry.state]),
       [
-        [a!.entry.id, "pending"],
-        [a!.entry.id, "failed"],
+        [a.entry.id, "pending"],
+        [a.entry.id, "failed"],
       ],
     );
     await s.reopen();
     assertEqual(await s.pendingTexts(), ["b", "a1"]);
     assertEqual(await s.failedTexts(), ["a2"]);
-    assertEqual(await s.store.find(a!.entry.id), undefined);
-    assertEqual((await s.store.find(b!.entry.id))?.ref, b!.ref);
+    assertEqual(await s.store.find(a.entry.id), undefined);
+    assertEqual((await s.store.find(b.entry.id))?.ref, b.ref);
     assertMatches(s.store.stats, { pending: { entries: 2 }, failed: { entries: 1 } });
   },
 
   async "puts dead letters back at the end of the queue under the same id"(s) {
     const [a, b] = await s.failAll("a", "b");
     await s.putAll("c");
-    const back = await s.store.replay([{ ref: a!.ref, entry: { ...a!.entry, replays: 1 } }]);
-    assertMatches(back[0]?.entry, { id: a!.entry.id, state: "pending", replays: 1 });
+    const back = await s.store.replay([{ ref: a.ref, entry: { ...a.entry, replays: 1 } }]);
+    assertMatches(back[0]?.entry, { id: a.entry.id, state: "pending", replays: 1 });
     assertEqual(await s.pendingTexts(), ["c", "a"]);
     assertEqual(await s.failedTexts(), ["b"]);
     await s.reopen();
     assertEqual(await s.pendingTexts(), ["c", "a"]);
     assertEqual(await s.failedTexts(), ["b"]);
-    assertEqual((await s.store.find(a!.entry.id))?.ref, back[0]?.ref);
-    assertEqual((await s.store.find(b!.entry.id))?.ref, b!.ref);
+    assertEqual((await s.store.find(a.entry.id))?.ref, back[0]?.ref);
+    assertEqual((await s.store.find(b.entry.id))?.ref, b.ref);
   },
 
   async "lets a replayed entry fail, be replayed again and be delivered"(s) {
     const [a] = await s.failAll("a");
-    let [now] = await s.store.replay([{ ref: a!.ref, entry: a!.entry }]);
+    let [now] = await s.store.replay([{ ref: a.ref, entry: a.entry }]);
     await s.store.fail(now!.ref, failedEntry(now!.entry));
     await s.reopen();
     assertEqual(await s.failedTexts(), ["a"]);
@@ -118,13 +118,13 @@ export const DEAD_LETTER_CASES: StorageCases = {
     await s.reopen();
     assertEqual(await s.pendingTexts(), []);
     assertEqual(await s.failedTexts(), []);
-    assertEqual(await s.store.find(a!.entry.id), undefined);
+    assertEqual(await s.store.find(a.entry.id), undefined);
     assertMatches(s.store.stats, { pending: { entries: 0, bytes: 0 }, failed: { entries: 0, bytes: 0 } });
   },
 
   async "changes nothing when one of several dead letters to replay is not there"(s) {
     const [a] = await s.failAll("a");
-    const changes = [a!.ref, a!.ref + 1000].map((ref) => ({ ref, entry: a!.entry }));
+    const changes = [a.ref, a.ref + 1000].map((ref) => ({ ref, entry: a.entry }));
     await assertRejects(s.store.replay(changes), "not_found");
     assertEqual(await s.failedTexts(), ["a"]);
     assertEqual(await s.pendingTexts(), []);
@@ -147,7 +147,7 @@ export const DEAD_LETTER_CASES: StorageCases = {
     const [a] = await s.failAll(text, "b");
     await s.reopen();
     assertEqual(await s.failedTexts(), [text, "b"]);
-    const [back] = await s.store.replay([{ ref: a!.ref, entry: a!.entry }]);
+    const [back] = await s.store.replay([{ ref: a.ref, entry: a.entry }]);
     await s.reopen();
     assertEqual(await s.pendingTexts(), [text]);
     s.store.ack(back!.ref);

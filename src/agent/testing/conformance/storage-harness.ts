@@ -20,6 +20,9 @@ export const TEST_EXPORTER = "otlp_http/test";
 
 export type StorageCases = Readonly<Record<string, (bench: StorageHarness) => Promise<void>>>;
 
+/** An entry for each of these texts. */
+type EntriesOf<T extends readonly string[]> = { [K in keyof T]: StoredEntry };
+
 /** An open store, with shortcuts to fill it and look inside. */
 export class StorageHarness {
   private readonly storage: TestStorage;
@@ -53,11 +56,12 @@ export class StorageHarness {
     await this.storage.remove?.();
   }
 
-  putAll(...texts: string[]): Promise<StoredEntry[]> {
-    return Promise.all(texts.map((text) => this.current.put(newEntry(text))));
+  /** Puts an entry for each text. */
+  putAll<T extends string[]>(...texts: T): Promise<EntriesOf<T>> {
+    return Promise.all(texts.map((text) => this.current.put(newEntry(text)))) as Promise<EntriesOf<T>>;
   }
 
-  async failAll(...texts: string[]): Promise<StoredEntry[]> {
+  async failAll<T extends string[]>(...texts: T): Promise<EntriesOf<T>> {
     const put = await this.putAll(...texts);
     for (const { ref, entry } of put) await this.current.fail(ref, failedEntry(entry));
     return put;

@@ -82,11 +82,11 @@ const QUEUE_CASES: StorageCases = {
 
   async "forgets what is acknowledged, at once and for good"(s) {
     const [a, b] = await s.putAll("a", "b", "c");
-    s.store.ack(b!.ref);
+    s.store.ack(b.ref);
     assertEqual(await s.pendingTexts(), ["a", "c"]);
-    assertEqual(await s.store.find(b!.entry.id), undefined);
-    s.store.ack(b!.ref);
-    s.store.ack(a!.ref);
+    assertEqual(await s.store.find(b.entry.id), undefined);
+    s.store.ack(b.ref);
+    s.store.ack(a.ref);
     await s.reopen();
     assertEqual(await s.pendingTexts(), ["c"]);
     assertEqual(s.store.stats.pending.entries, 1);
@@ -109,10 +109,10 @@ const QUEUE_CASES: StorageCases = {
 
   async "goes on behind an entry that is gone"(s) {
     const [a, b] = await s.putAll("a", "b", "c");
-    s.store.ack(a!.ref);
-    s.store.ack(b!.ref);
+    s.store.ack(a.ref);
+    s.store.ack(b.ref);
     await s.reopen();
-    assertEqual(await s.textsOf(await s.store.pending(b!.ref, 10)), ["c"]);
+    assertEqual(await s.textsOf(await s.store.pending(b.ref, 10)), ["c"]);
   },
 
   async "keeps what an attempt taught, with the next write"(s) {
@@ -139,13 +139,13 @@ const QUEUE_CASES: StorageCases = {
   async "removes entries of either state, and does not mind those that are gone"(s) {
     const [a, b] = await s.putAll("a", "b");
     const [c] = await s.failAll("c");
-    await s.store.delete([a!.ref, c!.ref, 9999]);
+    await s.store.delete([a.ref, c.ref, 9999]);
     assertEqual(await s.pendingTexts(), ["b"]);
     assertEqual(await s.failedTexts(), []);
-    await s.store.delete([a!.ref, b!.ref]);
+    await s.store.delete([a.ref, b.ref]);
     await s.reopen();
     assertMatches(s.store.stats, { pending: { entries: 0 }, failed: { entries: 0 } });
-    await assertRejects(s.store.payload(a!.ref), "not_found");
+    await assertRejects(s.store.payload(a.ref), "not_found");
   },
 
   async "says not_found for entries that are not there"(s) {

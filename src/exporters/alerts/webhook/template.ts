@@ -77,11 +77,11 @@ function compileText(
 
 /** Returns a function that reads the value, or the problem of the path. */
 function compilePath(text: string, names: ReadonlySet<string>): RenderTemplate | string {
-  const [, name, rest] = PATH.exec(text) ?? [];
+  const [, name, rest = ""] = PATH.exec(text) ?? [];
   if (name === undefined)
     return `expected a name such as {{ body }} or {{ attributes["http.route"] }}, found {{${text}}}`;
   if (!names.has(name)) return `expected one of ${[...names].join(", ")}, found ${name}`;
-  const steps = [...rest!.matchAll(STEP)].map(([, plain, quoted]) => plain ?? quoted!.replace(/\\(.)/g, "$1"));
+  const steps = [...rest.matchAll(STEP)].map(([, plain, quoted = ""]) => plain ?? quoted.replace(/\\(.)/g, "$1"));
   return (facts) => {
     let value: unknown = facts[name];
     for (const step of steps) value = isObject(value) && Object.hasOwn(value, step) ? value[step] : undefined;

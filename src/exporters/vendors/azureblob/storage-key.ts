@@ -21,8 +21,8 @@ const EMULATOR =
 export function parseStorageConnection(text: string): StorageConnection | undefined {
   const parts = new Map(
     text.split(";").flatMap((part) => {
-      const [, name, value] = /^\s*(\w+)=(.*)$/s.exec(part) ?? [];
-      return name === undefined ? [] : [[name.toLowerCase(), value!.trim()] as const];
+      const [, name, value = ""] = /^\s*(\w+)=(.*)$/s.exec(part) ?? [];
+      return name === undefined ? [] : [[name.toLowerCase(), value.trim()] as const];
     }),
   );
   if (parts.get("usedevelopmentstorage") === "true") return parseStorageConnection(EMULATOR);

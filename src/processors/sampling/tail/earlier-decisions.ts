@@ -32,9 +32,9 @@ export class EarlierDecisions {
     const last = typeof known === "object" ? known.at(-1)! : known;
     // A repeated decision also covers entries up to its later position. A trace may be noted with every request.
     if (last === undefined || (isSame(last, noted) && typeof known === "number")) this.noted.set(id, noted);
-    else if (typeof known === "number") this.noted.set(id, [known, noted]);
-    else if (isSame(last, noted)) known![known!.length - 1] = noted;
-    else known!.push(noted);
+    else if (typeof known !== "object") this.noted.set(id, [last, noted]);
+    else if (isSame(last, noted)) known[known.length - 1] = noted;
+    else known.push(noted);
   }
 
   /**

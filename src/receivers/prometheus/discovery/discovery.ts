@@ -47,6 +47,6 @@ const groups = z.array(
 export function readTargetGroups(value: unknown): TargetGroup[] {
   const read = groups.safeParse(value ?? []);
   if (read.success) return read.data;
-  const [issue] = read.error.issues;
-  throw new Error(`it is not a list of targets and labels: ${issue!.path.join(".")}: ${issue!.message}`);
+  const { path, message } = read.error.issues[0]!;
+  throw new Error(`it is not a list of targets and labels: ${path.join(".")}: ${message}`);
 }

@@ -19,9 +19,9 @@ export function withoutSecretTexts(text: string): string {
     const start = schemeStart(cleared, at, colon);
     if (start === colon) continue;
     AFTER_SCHEME.lastIndex = colon;
-    const [whole, origin, rest] = AFTER_SCHEME.exec(cleared)!;
+    const [whole, origin, rest = ""] = AFTER_SCHEME.exec(cleared)!;
     shown += masked(cleared.slice(at, start), isRandom) + cleared.slice(start, colon) + origin;
-    shown += masked(withoutNamedSecrets(rest!), isRandomInPath);
+    shown += masked(withoutNamedSecrets(rest), isRandomInPath);
     at = colon + whole.length;
     colon = at - 1;
   }

@@ -54,8 +54,7 @@ function parseCondition(text: string): RecordPattern | { readonly problem: strin
   if (subject === undefined) return { problem: `${JSON.stringify(text)} is not a pattern; ${EXAMPLES}` };
   if (subject === "severity") return parseSeverity(operator, operand);
   const attribute = /^(attributes|resource)\.(.+)$/.exec(subject);
-  if (attribute && operator === undefined) return hasAttribute(attribute);
-  if (attribute) return parseAttribute(attribute, operator!, operand);
+  if (attribute) return operator === undefined ? hasAttribute(attribute) : parseAttribute(attribute, operator, operand);
   if (operator === undefined) return namePattern(subject);
   return { problem: `cannot compare ${JSON.stringify(subject)}; ${EXAMPLES}` };
 }
@@ -95,12 +94,12 @@ function severityRange(text: string): [from: number, to: number] | undefined {
   return number >= 1 && number <= MAX_SEVERITY_NUMBER ? [number, number] : undefined;
 }
 
-function hasAttribute([, owner, key]: RegExpExecArray): RecordPattern {
-  return (record) => attributeOf(record, owner!, key!) !== undefined;
+function hasAttribute([, owner = "", key = ""]: RegExpExecArray): RecordPattern {
+  return (record) => attributeOf(record, owner, key) !== undefined;
 }
 
 function parseAttribute(
-  [, owner, key]: RegExpExecArray,
+  [, owner = "", key = ""]: RegExpExecArray,
   operator: string,
   operand: string,
 ): RecordPattern | { readonly problem: string } {
@@ -109,7 +108,7 @@ function parseAttribute(
   const matches = glob(operand);
   const wanted = operator === "=";
   return (record) => {
-    const value = attributeOf(record, owner!, key!);
+    const value = attributeOf(record, owner, key);
     return (value !== undefined && matches(valueText(value))) === wanted;
   };
 }

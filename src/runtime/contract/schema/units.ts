@@ -25,7 +25,7 @@ export function parseDuration(text: string): number | undefined {
   if (/^\d+$/.test(text)) return Number(text) / 1e6;
   if (!DURATION.test(text)) return undefined;
   let total = 0;
-  for (const [, amount, unit] of text.matchAll(new RegExp(AMOUNT, "g"))) total += Number(amount) * UNIT_MS[unit!]!;
+  for (const [, amount, unit = ""] of text.matchAll(new RegExp(AMOUNT, "g"))) total += Number(amount) * UNIT_MS[unit]!;
   return total;
 }
 

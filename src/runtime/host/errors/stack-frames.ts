@@ -44,12 +44,12 @@ function firstFrameLine(lines: readonly string[]): number {
 
 /** `at name (file:///a.js:1:2)`, `at async /a.js:1:2`, `at C:\\a.js:1:2`. Frames inside Node.js have no such place. */
 function parseFrame(line: string): { before: string; frame: StackFrame; after: string } | undefined {
-  const [, head, row, column, after] = /^(.*):(\d+):(\d+)(\)?)$/.exec(line) ?? [];
+  const [, head, row, column, after = ""] = /^(.*):(\d+):(\d+)(\)?)$/.exec(line) ?? [];
   if (head === undefined) return undefined;
   const start = after === ")" ? head.indexOf(" (") + " (".length : /^\s*at (?:async )?/.exec(head)![0].length;
   const file = filePath(head.slice(start));
   if (file === undefined) return undefined;
-  return { before: head.slice(0, start), frame: { file, line: Number(row), column: Number(column) }, after: after! };
+  return { before: head.slice(0, start), frame: { file, line: Number(row), column: Number(column) }, after };
 }
 
 function filePath(place: string): string | undefined {

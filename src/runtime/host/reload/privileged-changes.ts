@@ -51,10 +51,11 @@ export function privilegedChanges(own: ResolvedConfig, whole: ResolvedConfig): P
 }
 
 function changedKeys(former: CheckedComponent | undefined, now: CheckedComponent): Set<string> {
-  const [before, after] = [former && valuesOf(former), valuesOf(now)].map((values) => values ?? NOTHING);
+  const before = (former && valuesOf(former)) ?? NOTHING;
+  const after = valuesOf(now) ?? NOTHING;
   const changed = new Set<string>();
-  for (const path of new Set([...before!.keys(), ...after!.keys()])) {
-    const [old, current] = [before!.get(path), after!.get(path)];
+  for (const path of new Set([...before.keys(), ...after.keys()])) {
+    const [old, current] = [before.get(path), after.get(path)];
     if (!isDeepStrictEqual(old?.value, current?.value)) changed.add((current ?? old)!.key);
   }
   return changed;

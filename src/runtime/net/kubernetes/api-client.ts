@@ -94,7 +94,7 @@ export class KubernetesApi {
     response.setEncoding("utf8");
     for await (const chunk of response) {
       const lines = (rest + (chunk as string)).split("\n");
-      rest = lines.pop()!;
+      rest = lines.pop() ?? "";
       if (rest.length > MAX_LINE) throw new KubernetesApiError(0, "a line of a watch is too long");
       for (const line of lines) if (line.trim() !== "") yield JSON.parse(line);
     }

@@ -249,8 +249,8 @@ const WORDS = new Map(["true", "false", "null"].map((word) => [word.charCodeAt(0
 
 /** By byte: its meaning after a backslash, or 0 if it is not allowed there. */
 export const ESCAPED = new Uint8Array(256);
-for (const [letter, meaning] of ['""', "\\\\", "//", "b\b", "f\f", "n\n", "r\r", "t\t"])
-  ESCAPED[letter!.charCodeAt(0)] = meaning!.charCodeAt(0);
+for (const pair of ['""', "\\\\", "//", "b\b", "f\f", "n\n", "r\r", "t\t"])
+  ESCAPED[pair.charCodeAt(0)] = pair.charCodeAt(1);
 
 export const NO_HEX = 255;
 

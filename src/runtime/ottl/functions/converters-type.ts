@@ -201,7 +201,10 @@ export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
       const expected = args.text("expected_val");
       return (ctx) => {
         const [name, text] = [key(ctx), expected(ctx)];
-        return attributesOfPoints(ctx).some((map) => map.has(name) && textOf(map.get(name)!) === text);
+        return attributesOfPoints(ctx).some((map) => {
+          const value = map.get(name);
+          return value !== undefined && textOf(value) === text;
+        });
       };
     },
   },

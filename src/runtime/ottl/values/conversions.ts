@@ -170,8 +170,8 @@ function parseDouble(written: string): number {
 /** As in Go, where the exponent of two is required: `0x1p4` is 16. */
 const HEXADECIMAL = /^([+-]?)0x([\da-f]{1,13})(?:\.([\da-f]{1,13}))?p([+-]?\d{1,4})$/i;
 
-function hexadecimalDouble([, sign, whole, fraction = "", exponent]: RegExpExecArray): number {
-  const digits = Number.parseInt(whole! + fraction, 16) * 2 ** (Number(exponent) - 4 * fraction.length);
+function hexadecimalDouble([, sign, whole = "", fraction = "", exponent]: RegExpExecArray): number {
+  const digits = Number.parseInt(whole + fraction, 16) * 2 ** (Number(exponent) - 4 * fraction.length);
   return sign === "-" ? -digits : digits;
 }
 

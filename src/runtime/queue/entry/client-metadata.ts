@@ -39,7 +39,7 @@ export function metadataOnDisk(metadata: Origin["metadata"], { sent, apart }: Ne
   if (secret.length === 0) return metadata;
   const kept = new Map(metadata);
   for (const name of secret) {
-    if (apart.has(name)) kept.set(name, kept.get(name)!.map(hashOf));
+    if (apart.has(name)) kept.set(name, (kept.get(name) ?? []).map(hashOf));
     else kept.delete(name);
   }
   return kept;

@@ -72,7 +72,7 @@ export class Audit {
     this.searches.delete(key);
     this.searches.set(key, now);
     const [oldest] = this.searches.keys();
-    if (this.searches.size > MAX_SEARCHES) this.searches.delete(oldest!);
+    if (oldest !== undefined && this.searches.size > MAX_SEARCHES) this.searches.delete(oldest);
     try {
       await this.add(operator, { action: "search", filter: shortened(filter), outcome: "done" });
     } catch (error) {

@@ -51,7 +51,7 @@ export class DelayQueue {
    */
   get oldest(): QueueItem | undefined {
     let oldest = this.heap[0];
-    for (const item of this.heap) if (item.ref < oldest!.ref) oldest = item;
+    for (const item of this.heap) if (oldest === undefined || item.ref < oldest.ref) oldest = item;
     return oldest;
   }
 

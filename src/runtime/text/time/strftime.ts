@@ -36,10 +36,10 @@ const CHARACTERS: Readonly<Record<string, string>> = { "%": "%", n: "\n", t: "\t
 export function parseStrftime(format: string): LayoutPart[] {
   const whole = format.replace(/%(.?)/gsu, (found, directive: string) => FORMATS[directive] ?? found);
   const parts: LayoutPart[] = [];
-  for (const [found, directive, text] of whole.matchAll(/%(.?)|([^%]+)/gsu)) {
+  for (const [found, directive = "", text] of whole.matchAll(/%(.?)|([^%]+)/gsu)) {
     if (text !== undefined) parts.push({ kind: "text", text });
-    else if (Object.hasOwn(FIELDS, directive!)) parts.push({ kind: "field", field: FIELDS[directive!]! });
-    else if (Object.hasOwn(CHARACTERS, directive!)) parts.push({ kind: "text", text: CHARACTERS[directive!]! });
+    else if (Object.hasOwn(FIELDS, directive)) parts.push({ kind: "field", field: FIELDS[directive]! });
+    else if (Object.hasOwn(CHARACTERS, directive)) parts.push({ kind: "text", text: CHARACTERS[directive]! });
     else throw new TextError(`no such directive: ${found}`);
   }
   return parts;

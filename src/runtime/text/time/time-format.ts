@@ -172,8 +172,8 @@ export function parseGoDuration(text: string): bigint {
   if (match === null) throw new TextError(`${JSON.stringify(text.slice(0, 40))} is not a duration`);
   let nanos = 0n;
   // At most 100 characters.
-  for (const [, whole, fraction, unit] of match[2]!.matchAll(/(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/g)) {
-    const scale = UNITS[unit!]!;
+  for (const [, whole, fraction, unit = ""] of match[2]!.matchAll(/(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/g)) {
+    const scale = UNITS[unit]!;
     nanos += BigInt(whole || 0) * scale;
     if (fraction) nanos += (BigInt(fraction) * scale) / 10n ** BigInt(fraction.length);
   }

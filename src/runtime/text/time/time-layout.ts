@@ -123,8 +123,8 @@ export function parseGoLayout(layout: string): LayoutPart[] {
     const field = isLiteral ? undefined : FIELDS.find((name) => layout.startsWith(name, p));
     if (fraction !== null) {
       flush();
-      const [, separator, digits] = fraction;
-      parts.push({ kind: "fraction", separator: separator!, digits: digits!.length, exact: digits![0] === "0" });
+      const [, separator = "", digits = ""] = fraction;
+      parts.push({ kind: "fraction", separator, digits: digits.length, exact: digits[0] === "0" });
       p += fraction[0].length;
     } else if (field !== undefined) {
       flush();

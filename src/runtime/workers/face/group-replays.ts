@@ -113,8 +113,8 @@ export class GroupReplays {
 
   async get(id: string): Promise<ReplayJob | undefined> {
     const answer = await this.group.ask<ReplayJob | undefined>("replayJob", id);
-    const parts = answer.answers.flatMap(({ value }) => value ?? []);
-    return parts.length === 0 ? undefined : { ...mergeReplay(parts), ...partial(answer) };
+    const [first, ...others] = answer.answers.flatMap(({ value }) => value ?? []);
+    return first && { ...mergeReplay([first, ...others]), ...partial(answer) };
   }
 
   /** Workers that have done their part, or have none, do not count. Rejects if the replay runs in no worker. */

@@ -1,6 +1,6 @@
 import type { ReplayJob, ReplayOutcome, ReplayReport } from "#contract/operations";
 import { addUp } from "./merge-counts.js";
-import { greatest, groupById, rounded, sums } from "./merge-status.js";
+import { greatest, groupById, type OneOrMore, rounded, sums } from "./merge-status.js";
 
 const MAX_OUTCOMES = 1000;
 const MAX_EXAMPLES = 10;
@@ -15,15 +15,15 @@ export function mergeReplays(parts: readonly (readonly ReplayJob[])[], limit: nu
 }
 
 /** One replay. Each worker replays its own dead letters. */
-export function mergeReplay(parts: readonly ReplayJob[]): ReplayJob {
+export function mergeReplay(parts: OneOrMore<ReplayJob>): ReplayJob {
   const [first] = parts;
-  if (parts.length === 1) return first!;
+  if (parts.length === 1) return first;
   const state = STATES.find((each) => parts.some((part) => part.state === each))!;
   const isOver = state !== "running" && state !== "paused";
   const endedAt = isOver ? greatest(parts.map((part) => part.endedAt)) : undefined;
   const reports = parts.flatMap(({ report }) => (report === undefined ? [] : [report]));
   const { error } = parts.find((part) => part.error !== undefined) ?? {};
-  const { endedAt: _, report: __, error: ___, outcomes: ____, causes: _____, rate, ...whole } = first!;
+  const { endedAt: _, report: __, error: ___, outcomes: ____, causes: _____, rate, ...whole } = first;
   const causes = mergeCauses(parts);
   return {
     ...whole,

@@ -12,12 +12,12 @@ export function mergeExporters(readings: readonly (readonly ExporterStatus[])[])
  * One status for an exporter that runs in several workers. Amounts are added up, and of times the earliest or the last
  * one counts, whichever the name of the key asks for. Each other choice has its reason beside it.
  */
-function mergeExporter(parts: readonly ExporterStatus[]): ExporterStatus {
+function mergeExporter(parts: OneOrMore<ExporterStatus>): ExporterStatus {
   const [first] = parts;
-  if (parts.length === 1) return first!;
+  if (parts.length === 1) return first;
   const refused = mergeRefused(parts);
   return {
-    id: first!.id,
+    id: first.id,
     state: mergeStates(parts),
     // An operator who paused it wants to know whether anything is still sent.
     paused: parts.every(({ paused }) => paused),
@@ -105,10 +105,10 @@ export function mergeReceivers(readings: readonly (readonly ReceiverStatus[])[])
   return [...groupById(readings.flat()).values()].map(mergeReceiver);
 }
 
-function mergeReceiver(parts: readonly ReceiverStatus[]): ReceiverStatus {
+function mergeReceiver(parts: OneOrMore<ReceiverStatus>): ReceiverStatus {
   const [first] = parts;
-  if (parts.length === 1) return first!;
-  const { id } = first!;
+  if (parts.length === 1) return first;
+  const { id } = first;
   const lags = parts.flatMap(({ lag }) => (lag === undefined ? [] : [lag]));
   const lastMessageAt = greatest(parts.map((part) => part.lastMessageAt));
   const lastError = latest(parts.map((part) => part.lastError));
@@ -155,8 +155,11 @@ export function sums<Key extends string>(
   return Object.fromEntries(keys.map((key) => [key, total(key)])) as Record<Key, number>;
 }
 
-export function groupById<T extends { readonly id: string }>(all: readonly T[]): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
+/** The parts of one thing, of which at least one worker has one. */
+export type OneOrMore<T> = readonly [T, ...T[]];
+
+export function groupById<T extends { readonly id: string }>(all: readonly T[]): Map<string, OneOrMore<T>> {
+  const groups = new Map<string, [T, ...T[]]>();
   for (const each of all) {
     const group = groups.get(each.id);
     if (group === undefined) groups.set(each.id, [each]);

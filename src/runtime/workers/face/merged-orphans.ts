@@ -7,7 +7,7 @@ import {
   type QueueAdoption,
 } from "#contract/operations";
 import { addUp } from "./merge-counts.js";
-import { groupById, sums } from "./merge-status.js";
+import { groupById, type OneOrMore, sums } from "./merge-status.js";
 import type { WorkerGroup } from "./worker-group.js";
 
 const CHECK_MS = 500;
@@ -59,13 +59,13 @@ export function mergedOrphans(group: WorkerGroup, clock: Clock): OrphanedQueues 
   };
 }
 
-function mergeOrphans(parts: readonly (OrphanedQueue & { readonly worker: number })[]): OrphanedQueue {
+function mergeOrphans(parts: OneOrMore<OrphanedQueue & { readonly worker: number }>): OrphanedQueue {
   const [first] = parts;
   const adoptions = parts.flatMap(({ adoption }) => adoption ?? []);
   const places = parts.map(({ worker, place }) => `${place} (worker ${worker})`);
   return {
-    id: first!.id,
-    kind: first!.kind,
+    id: first.id,
+    kind: first.kind,
     place: places.join(", "),
     pending: sumIfKnown(parts.map(({ pending }) => pending)),
     deadLetters: sumIfKnown(parts.map(({ deadLetters }) => deadLetters)),

@@ -92,7 +92,7 @@ export class DeadLetterGrouping {
     this.counts.delete(key);
     this.counts.set(key, count);
     const [oldest] = this.counts.keys();
-    if (this.counts.size > MAX_COUNTS) this.counts.delete(oldest!);
+    if (oldest !== undefined && this.counts.size > MAX_COUNTS) this.counts.delete(oldest);
     return count;
   }
 }

@@ -115,7 +115,7 @@ function* merge(sources: readonly Source[]): Generator<LogChange> {
   const active: { head: LogChange; readonly rest: Iterator<LogChange> }[] = [];
   for (;;) {
     let first = active[0];
-    for (const each of active) if (compareChanges(each.head, first!.head) < 0) first = each;
+    for (const each of active) if (first === undefined || compareChanges(each.head, first.head) < 0) first = each;
     const next = waiting.at(-1);
     if (next !== undefined && (first === undefined || next.firstKey.compare(first.head.key) <= 0)) {
       waiting.pop();

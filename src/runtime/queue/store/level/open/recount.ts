@@ -64,7 +64,7 @@ export async function recount(db: LevelDb): Promise<RecountResult> {
   const orphans = dropOrphans(entries, failed.heads, writer);
   corrupt += withoutPayload.length + orphans.length;
   for (const ref of [...withoutPayload, ...orphans]) setAside.add(ref);
-  for (const ref of chunks.keys()) if (!entries.has(ref)) dropChunks(writer, ref, chunks.get(ref)!);
+  for (const [ref, counted] of chunks) if (!entries.has(ref)) dropChunks(writer, ref, counted);
   for await (const page of scanKeys(db, RANGES.update, 0))
     for (const key of page) if (!entries.has(refOf(key))) writer.del(key);
   indexIds(entries, moved, writer);
