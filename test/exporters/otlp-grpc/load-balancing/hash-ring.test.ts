@@ -51,7 +51,8 @@ describe.each(RING_LAYOUTS)("the ring %s", (layout) => {
     fc.assert(
       fc.property(endpoints, (list) => {
         const ring = owners(new HashRing(list, layout), layout);
-        expect(owners(new HashRing([...list, ...list].reverse(), layout), layout)).toEqual(ring);
+        const other = owners(new HashRing([...list, ...list].reverse(), layout), layout);
+        expect(other.findIndex((owner, i) => owner !== ring[i])).toBe(-1);
       }),
       runs(10),
     );
