@@ -68,7 +68,8 @@ function generalText(absolute: number, precision: number): string {
   const significant = Math.max(1, Math.min(MAX_DECIMALS, precision));
   const [written, power] = exponentialText(absolute, significant - 1).split("e") as [string, string];
   const exponent = Number(power);
-  const digits = written.replace(".", "").replace(/0+$/, "") || "0"; // at most 1100 digits
+  // At most 1,100 characters.
+  const digits = written.replace(".", "").replace(/0+$/, "") || "0";
   const limit = significant > digits.length && digits.length >= exponent + 1 ? digits.length : significant;
   if (exponent >= -4 && exponent < limit) return plainDigits(digits, exponent);
   return `${digits[0]}${digits.length > 1 ? `.${digits.slice(1)}` : ""}e${twoDigits(exponent)}`;
