@@ -6,7 +6,7 @@ import { meterCalls } from "../ledger/meter.js";
  * @typedef {{ files: string[], functions: number, steps: Step[] }} Way files and steps are in the order in which they were
  *   entered first
  */
-const ROUNDS = 6;
+const ROUNDS = 9;
 /** Longer than it takes until an entry has left its queue. */
 const SETTLE_MS = 300;
 export const FILTER = { logs: { log_record: ['attributes["tenant"] == "nobody"'] } };

@@ -1,6 +1,6 @@
 import { type ArchiveSource, folderSource, s3Source } from "#archive";
 import type { BuiltInExtension, BuiltInExtensionContext } from "#contract/built-in";
-import type { Admin, DeadLetterLanguage } from "#contract/operations";
+import type { Admin, ConfigNow, DeadLetterLanguage } from "#contract/operations";
 import {
   type Journal,
   type JournalFactory,
@@ -60,7 +60,7 @@ export class Reliability implements BuiltInExtension {
   private readonly forwardMarks: ForwardMarks;
   private readonly forwardsToFirst: ForwardsToFirst | undefined;
   private readonly records: OperatorRecords;
-  private readonly generation: () => string;
+  private readonly running: ConfigNow;
   private readonly place: QueuePlace;
   private readonly orphans: Orphans;
   private readonly workerQueues: WorkerQueues;
@@ -87,10 +87,10 @@ export class Reliability implements BuiltInExtension {
     this.language = createDeadLetterLanguage(context.maxRecordSize);
     this.place = createStore === undefined ? createPlace(config, context) : givenStores(createStore);
     const startedAt = new Date(context.clock.now()).toISOString();
-    this.generation = () => context.host.generation ?? startedAt;
+    this.running = context.host.current ?? { config: { generation: startedAt } };
     this.forwardMarks = new ForwardMarks(this.controls, context.logger);
     const { host, toFirstWorker } = context;
-    this.forwardsToFirst = toFirstWorker && new ForwardsToFirst(toFirstWorker, this.controls, this.generation);
+    this.forwardsToFirst = toFirstWorker && new ForwardsToFirst(toFirstWorker, this.controls, this.running);
     const mask = host.mask && ((batch: Batch) => host.mask!(batch));
     this.records = createOperatorRecords({
       ...this.services,
@@ -162,8 +162,8 @@ export class Reliability implements BuiltInExtension {
 
   private get services() {
     const { clock, logger, metrics } = this.context;
-    const { generation, messageSources, language } = this;
-    return { clock, logger, metrics, language, generation, messageSources };
+    const { running, messageSources, language } = this;
+    return { clock, logger, metrics, language, running, messageSources };
   }
 
   /**
@@ -199,7 +199,7 @@ export class Reliability implements BuiltInExtension {
       suspects: this.suspects,
       isEncrypted: this.keyring.active !== undefined,
       isBatching: layers.some((layer) => layer.sending_queue?.batch !== undefined),
-      generation: this.generation,
+      running: this.running,
       createStore: (onDamage) => this.place.createStore(outletSettings, settings, { onDamage, mayOpenLater: true }),
       startMaintenance: (control) => this.startMaintenance(control),
     });
@@ -281,7 +281,7 @@ export class Reliability implements BuiltInExtension {
       acceptsNew,
       settings,
       language: this.language,
-      generation: this.generation,
+      running: this.running,
       suspects: this.suspects,
       createStore: (options) =>
         this.place.createStore({ id }, settings, {

@@ -56,7 +56,7 @@ interface Masks {
  * them in reverse. Changes nothing global, so several agents can run side by side.
  */
 export class Agent implements BuiltInHost {
-  private config: ResolvedConfig;
+  readonly current: { config: ResolvedConfig };
   private readonly options: AgentOptions;
   private readonly clock: Clock;
   private readonly masks: Masks;
@@ -92,7 +92,7 @@ export class Agent implements BuiltInHost {
   private readonly extensions: ExtensionServices = startedServices((id) => this.running.extensions.get(id)?.extension);
 
   constructor(config: ResolvedConfig, options: AgentOptions, masks: Masks) {
-    this.config = config;
+    this.current = { config };
     this.options = options;
     this.facts = options.configFacts;
     this.masks = masks;
@@ -120,7 +120,7 @@ export class Agent implements BuiltInHost {
   }
 
   get generation(): string {
-    return this.config.generation;
+    return this.current.config.generation;
   }
 
   /** How many configs this agent has run with so far. */
@@ -134,7 +134,7 @@ export class Agent implements BuiltInHost {
    * runs on. Must not be called again before it has ended.
    */
   async reload(config: ResolvedConfig, facts?: ConfigFacts): Promise<ReloadPlan> {
-    const plan = reloadPlan(this.config, config);
+    const plan = reloadPlan(this.current.config, config);
     if (plan.refused.length > 0) throw new AgentStartError(restartProblems(plan, config));
     const { graph } = this;
     if (this.currentState !== "ready" || graph === undefined)
@@ -146,7 +146,7 @@ export class Agent implements BuiltInHost {
     } finally {
       this.reloading = undefined;
     }
-    this.config = config;
+    this.current.config = config;
     this.facts = facts ?? this.facts;
     this.number += 1;
     this.inspect(graph);
@@ -161,7 +161,7 @@ export class Agent implements BuiltInHost {
     const agent = { graph, running, runner, sockets, leaving, clock, logger: this.options.logger, services };
     const stopped = new StoppedParts(agent);
     try {
-      const replaced = await new Swap({ ...agent, stopped }, this.config, config, plan).run();
+      const replaced = await new Swap({ ...agent, stopped }, this.current.config, config, plan).run();
       this.retiring = retire(agent, replaced, config.service.shutdown_timeout);
     } catch (error) {
       throw withLostParts(asAgentError(asStartError(error)), stopped.lost);
@@ -238,7 +238,7 @@ export class Agent implements BuiltInHost {
    * Accepts nothing new, lets all data reach its exporters, and stops. Data that is not settled after `timeoutMs` is
    * refused, so its sender keeps it. Never rejects; a second call joins the first.
    */
-  stop(timeoutMs: number = this.config.service.shutdown_timeout): Promise<void> {
+  stop(timeoutMs: number = this.current.config.service.shutdown_timeout): Promise<void> {
     this.stopping ??= this.shutDown(timeoutMs);
     this.interruptStart();
     return this.stopping;
@@ -252,12 +252,12 @@ export class Agent implements BuiltInHost {
   private async startAll(): Promise<void> {
     await this.masks.forTexts(); // whatever comes from outside is masked from now on
     this.throwIfStopping();
-    for (const spec of this.config.extensions.values()) await this.running.startExtension(spec);
+    for (const spec of this.current.config.extensions.values()) await this.running.startExtension(spec);
     const graph = this.buildGraph();
     this.graph = graph;
     this.inspect(graph);
     this.registerGauges(graph);
-    await this.running.startAll(graph.parts, this.config, async () => {
+    await this.running.startAll(graph.parts, this.current.config, async () => {
       await this.options.exchange?.start();
       this.throwIfStopping();
       this.intakeState.isOpen = true;
@@ -268,7 +268,7 @@ export class Agent implements BuiltInHost {
     const { facts } = this;
     const { metrics } = this.options;
     const startedAt = this.seen?.agent.startedAt ?? this.clock.now();
-    this.seen = inspectAgent({ config: this.config, facts, startedAt, flows, metrics });
+    this.seen = inspectAgent({ config: this.current.config, facts, startedAt, flows, metrics });
     for (const { extension } of this.running.extensions.values()) extension.inspect?.(this.seen);
   }
 
@@ -297,12 +297,12 @@ export class Agent implements BuiltInHost {
       host: this,
       logger: logger.child({ component: `extension ${id}` }),
       authenticators: this.authenticators,
-      maxRecordSize: this.config.service.max_record_size,
+      maxRecordSize: this.current.config.service.max_record_size,
     });
   }
 
   private wayToFirst(exchange: WorkerExchange, place: string, onArrival: (delivery: Delivery) => void) {
-    const limit = () => this.config.service.intake.max_bytes;
+    const limit = () => this.current.config.service.intake.max_bytes;
     const opened = exchange.open(place, { mode: "one", onArrival, limit });
     return (delivery: Delivery) => {
       const here = opened.handOver(delivery);
@@ -312,7 +312,7 @@ export class Agent implements BuiltInHost {
 
   private buildGraph(): Graph {
     try {
-      const { config: plan } = this;
+      const { config: plan } = this.current;
       return buildGraph({ ...this.graphServices(plan), plan, intakeLimit: plan.service.intake.max_bytes });
     } catch (error) {
       throw asStartError(error);

@@ -1,6 +1,7 @@
 import { type Clock, type Delivery, type Exporter, type Logger, limitedLog } from "#contract";
 import { isKeyedEntryId } from "#contract/calls";
 import { ERROR_CODES, Refusal } from "#contract/errors";
+import type { ConfigNow } from "#contract/operations";
 import type { CompleteSettings } from "#contract/schema";
 import type { Batch } from "#otlp";
 import { Admission, type AdmittedEntries } from "./admit/admission.js";
@@ -44,7 +45,7 @@ interface EntryLifecycleServices {
   /** Returns how the config wants entries to be merged when they are sent. */
   readonly batchingOf: BatchingOf;
   /** Identifies the config that the agent runs with now; a reload changes it. */
-  readonly generation: () => string;
+  readonly running: ConfigNow;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;

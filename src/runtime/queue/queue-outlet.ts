@@ -1,6 +1,6 @@
 import type { Delivery, MessageWatch } from "#contract";
 import { StartError } from "#contract/errors";
-import type { DeadLetterLanguage, Entry, ExporterStatus } from "#contract/operations";
+import type { ConfigNow, DeadLetterLanguage, Entry, ExporterStatus } from "#contract/operations";
 import type { Batching, Outlet, OutletSettings } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
 import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
@@ -28,7 +28,7 @@ export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "
   /** `onDamage` must be called when the store was reopened, or set an entry aside, while in use. */
   readonly createStore: (onDamage: (report: OpenReport) => void) => QueueStore;
   /** Identifies the config that the agent runs with now; a reload changes it. */
-  readonly generation: () => string;
+  readonly running: ConfigNow;
   /** How much of the queue is kept in memory. */
   readonly limits?: HeadLimits;
   readonly isEncrypted?: boolean;

@@ -61,7 +61,7 @@ export async function startApi(
     clock: systemClock,
     logger,
     metrics: noMetrics,
-    generation: () => "2",
+    running: { config: { generation: "2" } },
     mask: maskBatch,
     language: deadLetterLanguage,
     records,

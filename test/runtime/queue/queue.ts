@@ -142,7 +142,7 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
     language: deadLetterLanguage,
     isBatching: written.sending_queue?.batch !== undefined,
     createStore: makeStore,
-    generation: () => options.generation ?? "1",
+    running: { config: { generation: options.generation ?? "1" } },
     clock: counted,
     random,
     logger: loggerTo(lines),

@@ -28,7 +28,7 @@ import type { InsightBy, InsightReading, InsightSource } from "../insight/insigh
 import type { AgentInspection } from "../inspect/inspection.js";
 import type { ListenSockets } from "../listen-sockets.js";
 import type { MessageSource } from "../message-source.js";
-import type { ConfigControl, RemoteConfigControl, RemoteConfigFile } from "../operations/config-control.js";
+import type { ConfigControl, ConfigNow, RemoteConfigControl, RemoteConfigFile } from "../operations/config-control.js";
 import type { ReceiverHealth } from "../operations/receiver-health.js";
 import type { ReceiverStatus } from "../operations/receiver-status.js";
 import type { SharingWorker, WorkerPart, WorkerStatus } from "../operations/workers.js";
@@ -79,6 +79,8 @@ export interface BuiltInConnectorContext extends BuiltInContext, ConnectorContex
 
 /** The agent, as its built-in extensions see it. */
 export interface BuiltInHost extends Host {
+  /** The config that runs now. */
+  readonly current?: ConfigNow;
   /** Masks a batch for people: values that the detectors of `pii` find are masked. Rejects if that is impossible. */
   mask?(batch: Batch): Promise<Batch>;
   /** Loads a function that masks synchronously, and throws if it cannot. */

@@ -32,6 +32,7 @@ export {
 export type {
   ConfigControl,
   ConfigGeneration,
+  ConfigNow,
   ReloadOptions,
   ReloadOutcome,
   ReloadReport,

@@ -1,5 +1,5 @@
 import { type Clock, Debt, Delivery, type Logger, type MessageWatch, type Origin } from "#contract";
-import type { Entry } from "#contract/operations";
+import type { ConfigNow, Entry } from "#contract/operations";
 import { Batch } from "#otlp";
 import { withReplay } from "../dead-letters/change/with-replay.js";
 import { deadLetteredRefusal } from "../entry/queue-errors.js";
@@ -17,7 +17,7 @@ interface KeyedEntriesServices {
   readonly clock: Clock;
   readonly logger: Logger;
   /** Identifies the config that the agent runs with. */
-  readonly generation: () => string;
+  readonly running: ConfigNow;
   /** Entries of watched messages that were delivered lately. */
   readonly delivered?: RecentIds;
   /** Settles this delivery with the end of a pending entry. Returns false if the entry is not in memory. */
@@ -67,10 +67,14 @@ export class KeyedEntries {
 
   /** Keeps the id and the history of the dead letter; its payload is the one that came now. */
   private async replayFailed(id: string, { batch }: NewEntry, by: string): Promise<StoredEntry | KnownEntry> {
-    const { store, clock, generation, logger } = this.services;
+    const { store, clock, running, logger } = this.services;
     const found = await store.find(id);
     if (found?.entry.state !== "failed") return { known: found };
-    const { deletedAt: _, ...entry } = withReplay(found.entry, { at: clock.now(), by, generation: generation() });
+    const { deletedAt: _, ...entry } = withReplay(found.entry, {
+      at: clock.now(),
+      by,
+      generation: running.config.generation,
+    });
     const [stored] = await store.replace(found.ref, [replacementOf(entry, batch)]);
     logger.info({ id, by, message: entry.source.message }, "a dead letter was replayed at its source");
     return stored!;

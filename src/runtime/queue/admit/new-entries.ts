@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Clock, Delivery, Exporter, MessageWatch, Origin } from "#contract";
 import { keyedEntryId } from "#contract/calls";
 import { Refusal } from "#contract/errors";
+import type { ConfigNow } from "#contract/operations";
 import { type Batching, metadataFor } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
 import type { Batch } from "#otlp";
@@ -18,7 +19,7 @@ export interface NewEntryServices {
   /** Batches larger than one request become several entries. */
   readonly batchingOf: BatchingOf;
   /** Identifies the config that the agent runs with. */
-  readonly generation: () => string;
+  readonly running: ConfigNow;
   readonly clock: Clock;
   readonly deadLetters: DeadLetterWriter;
   /**
@@ -52,7 +53,7 @@ export class NewEntries {
     watch: MessageWatch | undefined,
     deadLetterCause: DeadLetterCause | undefined,
   ): NewEntry {
-    const { clock, generation, deadLetters, id } = this.services;
+    const { clock, running, deadLetters, id } = this.services;
     const shown = origin.metadata && this.pickMetadata(origin.metadata);
     const { receiver, transport } = origin;
     const source = {
@@ -70,7 +71,7 @@ export class NewEntries {
       pipeline,
       source,
       enqueuedAt: clock.now(),
-      generation: generation(),
+      generation: running.config.generation,
       isNew: origin.isNew ?? false,
     };
     const orderKey = orderKeyOf(batch, this.services.settings.sending_queue.ordered_by);

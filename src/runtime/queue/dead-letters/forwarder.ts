@@ -1,6 +1,6 @@
 import type { Clock, Counter, Logger, Metrics } from "#contract";
 import { StartError } from "#contract/errors";
-import { DEAD_LETTER_PREFIX, type DeadLetterAttributes, type Entry } from "#contract/operations";
+import { type ConfigNow, DEAD_LETTER_PREFIX, type DeadLetterAttributes, type Entry } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { editRecords } from "#otlp/views";
 import { wholeNumbering } from "../entry/numbering.js";
@@ -13,7 +13,7 @@ interface ForwarderServices {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  readonly generation: () => string;
+  readonly running: ConfigNow;
   readonly controls: Controls;
   /** For exporters that only worker 1 runs; undefined if the agent is one process. */
   readonly toFirst?: { send(to: string, copy: NewEntry): Promise<boolean> } | undefined;
@@ -170,7 +170,7 @@ export class DeadLetterForwarder {
   private copyOf(entry: Entry, batch: Batch): NewEntry {
     const { exporter, id, pipeline, source } = entry;
     const { clock } = this.services;
-    const generation = this.services.generation();
+    const generation = this.services.running.config.generation;
     const fields = { id: copyId(entry), forwardOf: { exporter, id }, numbering: wholeNumbering(entry) };
     return { batch: withAttributes(batch, entry), pipeline, source, enqueuedAt: clock.now(), generation, fields };
   }

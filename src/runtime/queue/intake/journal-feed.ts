@@ -10,7 +10,7 @@ import {
 } from "#contract";
 import { isKeyedEntryId } from "#contract/calls";
 import type { Refusal } from "#contract/errors";
-import type { AttemptError, Entry } from "#contract/operations";
+import type { AttemptError, ConfigNow, Entry } from "#contract/operations";
 import type { EntrySettlement } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
 import type { Batch } from "#otlp";
@@ -48,7 +48,7 @@ interface JournalFeedServices {
   readonly signal: Signal;
   readonly consumer: (delivery: Delivery) => void;
   /** Identifies the config that the agent runs with. */
-  readonly generation: () => string;
+  readonly running: ConfigNow;
   /** Prepares entries that came under another config. */
   readonly prepare: PrepareReplayed;
   readonly deadLetters: DeadLetterWriter;
@@ -249,8 +249,8 @@ export class JournalFeed implements AdmittedEntries {
 
   private deliver(item: QueueItem, stored: Batch): void {
     if (!this.isStarted) return;
-    const { generation, prepare } = this.services;
-    const isCurrent = item.entry.generation === generation() || this.isMade(item);
+    const { running, prepare } = this.services;
+    const isCurrent = item.entry.generation === running.config.generation || this.isMade(item);
     const { batch, error } = isCurrent ? { batch: stored } : prepare(item.entry, stored);
     if (error !== undefined)
       return void this.deadLetter(item, { reason: "permanent", category: errorCategory(error), error });

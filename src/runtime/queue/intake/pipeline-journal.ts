@@ -1,6 +1,6 @@
 import { type Delivery, limitedLog } from "#contract";
 import { StartError } from "#contract/errors";
-import type { DeadLetterLanguage, Entry, ExporterStatus } from "#contract/operations";
+import type { ConfigNow, DeadLetterLanguage, Entry, ExporterStatus } from "#contract/operations";
 import type { Journal, JournalNotes, JournalSettings } from "#contract/operators";
 import { type CompleteSettings, completeSettings, type ExporterSettings } from "#contract/schema";
 import { Admission } from "../admit/admission.js";
@@ -28,7 +28,7 @@ interface PipelineJournalSettings extends Omit<JournalSettings, "durable"> {
   readonly settings: CompleteSettings;
   readonly language: DeadLetterLanguage;
   readonly createStore: (options: Pick<PlacedStoreOptions, "onDamage" | "onRoom">) => QueueStore;
-  readonly generation: () => string;
+  readonly running: ConfigNow;
   /** Finds the entry that kills the worker. */
   readonly suspects?: Suspects | undefined;
   /** Only called after the exporters have started. */
@@ -215,14 +215,14 @@ export class PipelineJournal implements Journal, ExporterControl {
   }
 
   private createExchange(): EntryExchange {
-    const { pipeline, generation, clock, logger } = this.journalSettings;
+    const { pipeline, running, clock, logger } = this.journalSettings;
     return new EntryExchange({
       store: this.store,
       clock,
       newEntry: (batch) => ({
         batch,
         pipeline,
-        generation: generation(),
+        generation: running.config.generation,
         enqueuedAt: clock.now(),
         source: { receiver: pipeline, transport: "internal" },
       }),

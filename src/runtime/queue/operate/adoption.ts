@@ -1,6 +1,14 @@
 import type { Clock, Logger } from "#contract";
 import { ERROR_CODES } from "#contract/errors";
-import type { AdoptOptions, AttemptError, Entry, Failure, QueueAdoption, ReplaySkip } from "#contract/operations";
+import type {
+  AdoptOptions,
+  AttemptError,
+  ConfigNow,
+  Entry,
+  Failure,
+  QueueAdoption,
+  ReplaySkip,
+} from "#contract/operations";
 import type { Batch } from "#otlp";
 import { excerptOf } from "../dead-letters/batch-excerpt.js";
 import type { Move, Moves } from "../dead-letters/change/moves.js";
@@ -17,7 +25,7 @@ export interface AdoptionServices {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly moves: Moves;
-  readonly generation: () => string;
+  readonly running: ConfigNow;
 }
 
 /** Entries that are moved together. */
@@ -165,7 +173,7 @@ export class Adoption {
     const { pipeline } = this.options;
     if (pipeline === undefined && hasUnknownPipeline(located)) return "skip_pipeline";
     const failure = failureOf(entry, batch, this.services.clock.now());
-    const mark = { at: failure.at, by: this.options.by, generation: this.services.generation() };
+    const mark = { at: failure.at, by: this.options.by, generation: this.services.running.config.generation };
     const sent = withReplay({ ...withPipeline(located, pipeline), state: "failed", failure }, mark);
     return { stored, replayed: { ...ownless(sent), movedFrom: this.from.id }, batch, failure };
   }

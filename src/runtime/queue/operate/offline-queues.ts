@@ -138,7 +138,12 @@ async function openPlace(place: OfflinePlace, { language, mask }: OfflineService
     await close();
     throw error;
   }
-  const services = { clock: keepAliveClock, logger: silentLogger, metrics: noMetrics, generation: () => "offline" };
+  const services = {
+    clock: keepAliveClock,
+    logger: silentLogger,
+    metrics: noMetrics,
+    running: { config: { generation: "offline" } },
+  };
   return { admin: createAdmin(controls, { ...services, records, language, mask }), damage, close };
 }
 

@@ -1,3 +1,4 @@
+import type { ConfigNow } from "#contract/operations";
 import { Batch } from "#otlp";
 import type { QueueItem } from "../entry/queue-item.js";
 import { replacementOf } from "../store/format/entry.js";
@@ -23,7 +24,7 @@ export function isSentAlone({ entry: { isSealed, parent, replays } }: QueueItem)
  * of the old ones, which were never sent. A single entry keeps its id. The new entry came when the first of them did.
  */
 export async function sealEntries(
-  { store, generation }: { readonly store: QueueStore; readonly generation: () => string },
+  { store, running }: { readonly store: QueueStore; readonly running: ConfigNow },
   items: readonly QueueItem[],
 ): Promise<SealedEntry> {
   const read = await Promise.all(items.map((item) => readPayload(store, item)));
@@ -39,7 +40,7 @@ export async function sealEntries(
     const { pipeline, source, batchKey, metadata } = first.entry;
     const enqueuedAt = Math.min(...items.map(({ entry }) => entry.enqueuedAt));
     const fields = { isSealed: true, ...(batchKey !== undefined && { batchKey }), ...(metadata && { metadata }) };
-    const added = [{ batch, pipeline, source, enqueuedAt, generation: generation(), fields }];
+    const added = [{ batch, pipeline, source, enqueuedAt, generation: running.config.generation, fields }];
     const removed = items.map(({ ref }) => ref);
     const { stored } = await store.exchange({ removed, added, mustExist: true });
     return { kind: "sealed", stored: stored[0]!, batch };

@@ -102,7 +102,7 @@ class Generations {
     const generation = agent.generationNumber;
     for (const [part, name] of partsOf(agent)) {
       // Components that no reload has changed come from the first config, and may keep it.
-      const isFirstConfig = generation === 1 && part === agent["config"];
+      const isFirstConfig = generation === 1 && part === agent.current.config;
       if (!isFirstConfig) this.seen.push({ ref: new WeakRef(part), name: `${name} of generation ${generation}` });
     }
   }
@@ -145,7 +145,7 @@ describe.skipIf(process.platform !== "linux")("an agent that has been reloaded m
     const metrics = new MetricRegistry();
     const agent = agentOf(yamlOf(versions, ports, directory), { components: [reliability], metrics });
     const reloader = new ConfigReloader({
-      ...{ agent, config: agent["config"], logger: silentLogger, metrics, clock: systemClock },
+      ...{ agent, config: agent.current.config, logger: silentLogger, metrics, clock: systemClock },
       load: async () => load(yamlOf(versions, ports, directory)),
       factsOf: ({ problems, tree }) => ({ warnings: problems, shown: () => ({ tree }) }),
     });

@@ -14,7 +14,7 @@ async function setup(settings: ExporterSettings, clock = new FakeClock(), a?: Fa
   const said: object[] = [];
   const note = (fields: object, message: string) => void said.push({ ...fields, message });
   const logger = { debug() {}, info() {}, warn: note, error: note, child: () => logger };
-  const stop = startDeadLetterMaintenance(a, { clock, logger, metrics, generation: () => "2" });
+  const stop = startDeadLetterMaintenance(a, { clock, logger, metrics, running: { config: { generation: "2" } } });
   onTestFinished(stop);
   /** Moves on and lets what fell due come to its end. */
   const pass = async (ms: number) => {

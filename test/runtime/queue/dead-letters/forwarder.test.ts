@@ -233,7 +233,7 @@ it.each([
     clock,
     logger: listeningLogger(),
     metrics: countedMetrics(),
-    generation: () => "1",
+    running: { config: { generation: "1" } },
     controls: new Map([["out", target]]),
   };
   const forwarder = new DeadLetterForwarder("bad", "out", services);

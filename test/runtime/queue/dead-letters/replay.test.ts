@@ -17,7 +17,7 @@ async function setup(settings: ExporterSettings = {}) {
     clock,
     logger: silentLogger,
     metrics,
-    generation: () => "2",
+    running: { config: { generation: "2" } },
     language: deadLetterLanguage,
     records,
   });

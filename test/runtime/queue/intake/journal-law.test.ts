@@ -25,7 +25,7 @@ class Bench {
     this.journal = new PipelineJournal({
       ...{ id: "intake/logs", pipeline: "logs", signal: "logs", acceptsNew: true, windowBytes: 60 },
       ...{
-        generation: () => "1",
+        running: { config: { generation: "1" } },
         language: deadLetterLanguage,
         settings: journalSettings({}),
         startMaintenance: () => () => {},

@@ -29,7 +29,7 @@ function adminWith(mask: typeof maskBatch | undefined, ...controls: FakeControl[
     clock,
     logger: silentLogger,
     metrics: noMetrics,
-    generation: () => "2",
+    running: { config: { generation: "2" } },
     records,
     language: deadLetterLanguage,
     mask,
@@ -69,7 +69,7 @@ describe("an entry that is being sent", () => {
       clock,
       logger: silentLogger,
       metrics: noMetrics,
-      generation: () => "2",
+      running: { config: { generation: "2" } },
       language: deadLetterLanguage,
       records: memoryRecords(clock),
     };

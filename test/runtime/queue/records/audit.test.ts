@@ -98,7 +98,7 @@ describe("an admin for somebody", () => {
       clock,
       logger: silentLogger,
       metrics: noMetrics,
-      generation: () => "2",
+      running: { config: { generation: "2" } },
       language: deadLetterLanguage,
       records,
     };
@@ -193,7 +193,7 @@ describe("an admin for somebody", () => {
       clock,
       logger: silentLogger,
       metrics: noMetrics,
-      generation: () => "2",
+      running: { config: { generation: "2" } },
       language: deadLetterLanguage,
       records,
     };

@@ -1,5 +1,5 @@
 import type { Clock, Logger, MessageWatch, Metrics } from "#contract";
-import type { Entry, ReplayOptions, ReplaySkip, Transform } from "#contract/operations";
+import type { ConfigNow, Entry, ReplayOptions, ReplaySkip, Transform } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { runExclusively } from "../../store/dead-letter-access.js";
 import { replacementOf } from "../../store/format/entry.js";
@@ -19,7 +19,7 @@ export interface ReplayServices {
   readonly logger: Logger;
   readonly metrics: Metrics;
   /** Identifies the config that the agent runs with. */
-  readonly generation: () => string;
+  readonly running: ConfigNow;
   /** Notified of the entries that were put back. Knows how many are still in queues, and tells when that changes. */
   readonly tracker?:
     | {
@@ -201,7 +201,7 @@ function planReplay(
   now: number,
   services: ReplayServices,
 ): PlannedReplay {
-  const mark = { at: now, by, generation: generation ?? services.generation(), replayId: id };
+  const mark = { at: now, by, generation: generation ?? services.running.config.generation, replayId: id };
   const { arriving: _, ...replayed } = withReplay(stored.entry, mark);
   if (batch === undefined) return { stored, entry: replayed };
   const edit = { at: now, by, ...(reason !== undefined && { reason }), transform };

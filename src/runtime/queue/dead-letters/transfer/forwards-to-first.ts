@@ -1,5 +1,6 @@
 import { Debt, Delivery } from "#contract";
 import { BUSY_RETRY_AFTER_MS, Refusal } from "#contract/errors";
+import type { ConfigNow } from "#contract/operations";
 import type { NewEntry } from "../../store/store.js";
 import type { Controls } from "../dead-letters.js";
 import { hasQueue } from "../exporter-control.js";
@@ -17,16 +18,16 @@ type CopyFacts = Omit<NewEntry, "batch" | "generation"> & { readonly to: string 
  */
 export class ForwardsToFirst {
   private readonly controls: Controls;
-  private readonly generation: () => string;
+  private readonly running: ConfigNow;
   private readonly handOver: (delivery: Delivery) => void;
 
   constructor(
     open: (place: string, onArrival: (delivery: Delivery) => void) => (delivery: Delivery) => void,
     controls: Controls,
-    generation: () => string,
+    running: ConfigNow,
   ) {
     this.controls = controls;
-    this.generation = generation;
+    this.running = running;
     this.handOver = open(PLACE, (delivery) => void this.arrive(delivery));
   }
 
@@ -48,7 +49,7 @@ export class ForwardsToFirst {
       const target = this.controls.get(to);
       if (target === undefined || !hasQueue(target) || !hasRoom(target))
         throw new Refusal("transient", `${to} has no room for dead letters`, { retryAfterMs: BUSY_RETRY_AFTER_MS });
-      await storeCopy(target, { ...entry, batch: delivery.batch, generation: this.generation() });
+      await storeCopy(target, { ...entry, batch: delivery.batch, generation: this.running.config.generation });
       delivery.accept();
     } catch (error) {
       delivery.refuse(error);

@@ -69,7 +69,7 @@ export async function operated(): Promise<Operated> {
       const controls = new Map(
         [a, b].map((each) => [each.id, { ...each, status: each.status, pipelines, store: mortal(each.store) }]),
       );
-      const services = { clock, logger: silentLogger, metrics: noMetrics, generation: () => "2" };
+      const services = { clock, logger: silentLogger, metrics: noMetrics, running: { config: { generation: "2" } } };
       const admin = createAdmin(controls, {
         ...services,
         records: kept,
