@@ -27,15 +27,14 @@ import { MergeLimit } from "./schedule/merge-limit.js";
 import { DEFAULT_HEAD_LIMITS, type HeadLimits } from "./schedule/queue-head.js";
 import { Scheduler, type SlotActions } from "./schedule/scheduler.js";
 import { AttemptPolicy } from "./send/attempt-policy.js";
-import { BackendMemory } from "./send/backend-memory.js";
 import { maxDelay } from "./send/backoff.js";
 import { Bisections } from "./send/bisect.js";
 import type { Permit } from "./send/breaker.js";
 import { createClassifier } from "./send/classify.js";
+import { Trouble } from "./send/policy.js";
 import { isSentAlone, sealEntries } from "./send/seal-entries.js";
 import { AttemptSender, CallTimeout } from "./send/sender.js";
 import type { Suspects } from "./send/suspects.js";
-import { Trouble } from "./send/trouble.js";
 import type { EntryRef, QueueStore, StoredEntry } from "./store/store.js";
 
 interface EntryLifecycleServices {
@@ -86,7 +85,6 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
   readonly admission: Admission;
   readonly scheduler: Scheduler;
   readonly policy: AttemptPolicy;
-  private readonly memory: BackendMemory;
   private readonly services: EntryLifecycleServices;
   private readonly trouble = new Trouble();
   private readonly bisections = new Bisections(this.trouble);
@@ -118,12 +116,10 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
       ...(services.limits ?? DEFAULT_HEAD_LIMITS),
     };
     const backlog = new Backlog(store, clock, limits, bisections, (error) => this.onLoaded(error));
-    this.memory = new BackendMemory({ ...services, trouble });
     const policy = new AttemptPolicy({
       ...services,
       bisections,
       trouble,
-      memory: this.memory,
       canCheckHealth: exporter.check !== undefined,
       requestHealthCheck: () => this.requestHealthCheck(),
       isEmpty: () => backlog.head.isEmpty,
@@ -150,8 +146,7 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
 
   /** To be called when the store has been opened. Starts giving turns. */
   async start(): Promise<void> {
-    await this.memory.load();
-    this.policy.onOpened();
+    await this.policy.onOpened();
     this.scheduler.start();
   }
 
@@ -275,7 +270,7 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
   /** Called by the scheduler when a health check is due instead of a send. */
   checkHealth(permit: Permit): void {
     this.sender.checkHealth((error) => {
-      this.policy.reportHealth(permit, error, this.sender.isAborted);
+      this.policy.health.ended(permit, error, this.sender.isAborted);
       this.scheduler.releaseSlot();
     });
   }
@@ -286,7 +281,7 @@ export class EntryLifecycle implements AdmittedEntries, SlotActions {
     this.isCheckingHealth = true;
     this.sender.checkHealth((error) => {
       this.isCheckingHealth = false;
-      if (!this.sender.isAborted) this.policy.countHealthCheck(error === undefined);
+      if (!this.sender.isAborted) this.policy.health.count(error === undefined);
     });
   }
 

@@ -2,9 +2,10 @@ import process from "node:process";
 import type { Clock } from "#contract";
 import { abandonedOutcome, type EntryOutcome } from "../entry/outcome.js";
 import type { DeadLetterCause, QueueItem, SendGroup } from "../entry/queue-item.js";
-import type { AttemptPolicy, Hold } from "../send/attempt-policy.js";
+import type { AttemptPolicy } from "../send/attempt-policy.js";
 import type { Permit } from "../send/breaker.js";
 import { expiredOutcome } from "../send/gate.js";
+import type { Hold } from "../send/policy.js";
 import { STORE_RETRY_MS } from "../store/store.js";
 import type { Backlog } from "./backlog.js";
 
@@ -211,16 +212,11 @@ export class Scheduler {
       if (policy.isClear(next)) return next;
       const group = this.endUnsendable(next);
       if (group.items.length === 0) continue;
-      const holdMs = policy.holds.waitMs(group.items[0]!);
-      if (holdMs > 0) {
-        for (const item of group.items) backlog.hold(item, holdMs);
-        continue;
-      }
-      const decision = policy.gate.decide(group.items);
-      if (decision.kind === "send") return group;
+      const hold = policy.blocksGroup(group.items);
+      if (hold === undefined) return group;
       for (const item of group.items) {
-        if (decision.kind === "wait") backlog.delay(item, decision.ms);
-        else void this.endWithoutSending(item, policy.gate.excessOutcome(item));
+        if (hold.kind === "end") void this.endWithoutSending(item, hold.outcomeOf(item));
+        else backlog[hold.kind](item, hold.ms);
       }
     }
     return undefined;
@@ -228,10 +224,9 @@ export class Scheduler {
 
   /** Ends the entries of a group that must not be sent at all. Returns the others. */
   private endUnsendable(group: SendGroup): SendGroup {
-    const { gate } = this.services.policy;
     const endCause = group.bisection?.endCause;
     const endOf = (item: QueueItem): EntryOutcome | undefined =>
-      endCause === undefined ? gate.endOf(item) : abandonedOutcome(item, endCause);
+      endCause === undefined ? this.services.policy.endOf(item) : abandonedOutcome(item, endCause);
     if (group.items.every((item) => endOf(item) === undefined)) return group;
     const items = group.items.filter((item) => {
       const outcome = endOf(item);

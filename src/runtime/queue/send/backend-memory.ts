@@ -1,7 +1,9 @@
 import type { Clock } from "#contract";
 import type { AttemptError } from "#contract/operations";
 import type { Note, NoteNumber, QueueStore } from "../store/store.js";
-import { POLICY, type Trouble } from "./trouble.js";
+import type { Breaker } from "./breaker.js";
+import { type CallEnd, POLICY, type SendPolicy, type Trouble } from "./policy.js";
+import type { Successes } from "./recent-calls.js";
 
 /** The state of a backend that its queue remembers across restarts. All times are wall-clock times. */
 interface BackendState {
@@ -26,6 +28,8 @@ interface BackendMemoryServices {
   readonly store: Pick<QueueStore, "notes">;
   readonly clock: Clock;
   readonly trouble: Trouble;
+  readonly breaker: Breaker;
+  readonly successes: Successes;
 }
 
 const OWNER = "backend";
@@ -41,7 +45,7 @@ const WRITE_INTERVAL_MS = 1000;
  * the change. That is safe: attempts do not depend on this state, so a forgotten outage costs a few calls and never an
  * entry.
  */
-export class BackendMemory {
+export class BackendMemory implements SendPolicy {
   private readonly services: BackendMemoryServices;
   private state: BackendState = {};
   private isDirty = false;
@@ -81,23 +85,26 @@ export class BackendMemory {
     else this.cancelWrite ??= this.services.clock.after(WRITE_INTERVAL_MS, () => this.write());
   }
 
-  /** To be called when a call failed and the backend is to blame. `rate`: entries per second that it took before. */
-  noteFailure(error: AttemptError, rate: number): void {
-    const { failingSince, successRate = rate } = this.state;
-    if (failingSince === undefined) this.update({ failingSince: this.services.clock.now(), error, successRate });
-  }
-
-  /** To be called when the backend took a call. */
-  noteSuccess(isBreakerClosed: boolean): void {
-    const { failingSince, successRate } = this.state;
-    if (failingSince === undefined) return;
-    const cleared = { failingSince: undefined, error: undefined, failures: 0 };
-    this.update({ ...cleared, successRate: isBreakerClosed ? undefined : successRate });
+  ended({ result, error }: CallEnd): void {
+    if (result === "success") this.noteSuccess();
+    if (error?.blame === "backend") this.noteFailure(error);
   }
 
   /** Writes pending changes. To be called before the store is closed. */
   flush(): void {
     if (this.isDirty) this.write();
+  }
+
+  private noteFailure(error: AttemptError): void {
+    const { failingSince, successRate = this.services.successes.rate } = this.state;
+    if (failingSince === undefined) this.update({ failingSince: this.services.clock.now(), error, successRate });
+  }
+
+  private noteSuccess(): void {
+    const { failingSince, successRate } = this.state;
+    if (failingSince === undefined) return;
+    const cleared = { failingSince: undefined, error: undefined, failures: 0 };
+    this.update({ ...cleared, successRate: this.services.breaker.state === "closed" ? undefined : successRate });
   }
 
   private setState(state: BackendState): void {

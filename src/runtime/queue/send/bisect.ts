@@ -7,7 +7,7 @@ import { Bisection } from "../entry/bisection.js";
 import { numberingOf } from "../entry/numbering.js";
 import type { QueueItem } from "../entry/queue-item.js";
 import type { NewEntry } from "../store/store.js";
-import { POLICY, type Trouble } from "./trouble.js";
+import { type CallEnd, POLICY, type SendPolicy, type Trouble } from "./policy.js";
 
 /** Whether the entry should be sent in parts: the data is to blame, and perhaps only some of it. */
 export function canBisect(entry: Entry, error: AttemptError): boolean {
@@ -108,7 +108,7 @@ interface EntryBisection {
 /**
  * Keeps the parts of bisected entries. The parts of one entry are sent one at a time, in the order given by its search.
  */
-export class Bisections {
+export class Bisections implements SendPolicy {
   /** By the id of the entry that was cut first. */
   readonly open = new Map<string, EntryBisection>();
   private readonly trouble: Trouble;
@@ -155,6 +155,10 @@ export class Bisections {
     const { search } = this.bisectionOf(item);
     search.refused(item.entry.items);
     return search.isFutile;
+  }
+
+  ended({ items, result }: CallEnd): void {
+    if (result === "success") for (const item of items) this.delivered(item);
   }
 
   delivered(item: QueueItem): void {

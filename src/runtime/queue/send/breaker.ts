@@ -1,8 +1,8 @@
 import type { Clock } from "#contract";
 import type { CompleteSettings } from "#contract/schema";
 import type { BreakerState } from "../entry/queue-metrics.js";
+import { type CallEnd, type Hold, POLICY, type SendPolicy, Trouble } from "./policy.js";
 import { FailureRateWindow } from "./recent-calls.js";
-import { POLICY, Trouble } from "./trouble.js";
 
 /** The right to make one call. Its holder must report the outcome once. */
 export interface Permit {
@@ -34,13 +34,13 @@ type BreakerSettings = CompleteSettings["circuit_breaker"];
  * successful probes, and back to open on any failed one. Results of calls that began before the last state change are
  * ignored.
  */
-export class Breaker {
+export class Breaker implements SendPolicy {
   private readonly settings: BreakerSettings;
   private readonly clock: Clock;
   private readonly onChange: (to: BreakerState, from: BreakerState) => void;
   private readonly failureRate: FailureRateWindow;
   private readonly trouble: Trouble;
-  /** The permit of the current epoch. While the breaker has no trouble, calls may use it without `acquire`. */
+  /** The permit of the current epoch. While the breaker has no trouble, calls may use it without `take`. */
   permit: Permit = { probe: false, epoch: 0 };
   private current: BreakerState = "closed";
   private isForced = false;
@@ -84,20 +84,25 @@ export class Breaker {
     return this.changedAt;
   }
 
-  /** Returns undefined if no call may be made now. */
-  acquire(): Permit | undefined {
-    if (this.current === "closed") return this.permit;
-    if (this.isForced) return undefined;
-    if (this.current === "open") {
-      if (this.clock.monotonic() < this.openUntil) return undefined;
-      this.changeState("half_open");
-    }
-    if (this.probesInFlight >= this.settings.half_open_probes) return undefined;
-    this.probesInFlight += 1;
+  /** Becomes half open when it is time for a probe. */
+  blocks(): Hold | undefined {
+    if (this.current === "closed") return undefined;
+    if (this.waitMs === 0) this.changeState("half_open");
+    if (this.current === "half_open" && this.probesInFlight < this.settings.half_open_probes) return undefined;
+    return { waitMs: this.waitMs, rejects: this.current === "open" && this.settings.on_open === "dead_letter" };
+  }
+
+  /** Takes the right to make one call, which nothing blocks. */
+  take(): Permit {
+    if (this.permit.probe) this.probesInFlight += 1;
     return this.permit;
   }
 
-  /** Milliseconds until `acquire` is worth calling again; undefined if that depends on a result or on an operator. */
+  ended({ permit, result }: CallEnd): void {
+    this.report(permit, result === "partial" ? "success" : result);
+  }
+
+  /** Milliseconds until a probe is due; undefined if that depends on a result or on an operator. */
   get waitMs(): number | undefined {
     if (this.current !== "open" || this.isForced) return undefined;
     return Math.max(0, this.openUntil - this.clock.monotonic());

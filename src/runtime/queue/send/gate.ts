@@ -4,20 +4,16 @@ import { type DeadLetterOutcome, type DropOutcome, deadLetter } from "../entry/o
 import { EXPIRED, RETRY_LIMITED } from "../entry/queue-errors.js";
 import { isRetry, type QueueItem } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
-import { POLICY, type Trouble } from "./trouble.js";
+import { type GroupHold, POLICY, type SendPolicy, type Trouble } from "./policy.js";
 
-/** The decision about a group whose turn has come: send it, let it wait, or end its entries without a call. */
-type GateDecision =
-  | { readonly kind: "send" }
-  | { readonly kind: "wait"; readonly ms: number }
-  | { readonly kind: "end" };
-
-const SEND: GateDecision = { kind: "send" };
-const END: GateDecision = { kind: "end" };
-const DROP: DropOutcome = { kind: "drop" };
+/** The outcome of an entry above the rate limit for retries. */
+const OUTCOMES = {
+  drop: (): DropOutcome => ({ kind: "drop" }),
+  dead_letter: ({ entry }: QueueItem) => deadLetter("retry_rate_limit", entry.lastError ?? RETRY_LIMITED),
+};
 
 /** Decides whether entries may be sent now. Expired entries may not, nor retries above the rate limit for retries. */
-export class Gate {
+export class Gate implements SendPolicy {
   private readonly settings: CompleteSettings;
   private readonly clock: Clock;
   private readonly metrics: QueueMetrics;
@@ -43,27 +39,21 @@ export class Gate {
     return item.queuedSince < (this.oldestAllowed ?? item.queuedSince) ? expiredOutcome(item) : undefined;
   }
 
-  /** Decides about entries of one request. They need one turn of the retry limiter if any of them is a retry. */
-  decide(items: readonly QueueItem[]): GateDecision {
-    if (!items.some((item) => isRetry(item) && !item.hasRetryTurn)) return SEND;
-    const decision = this.takeRetryTurn(items);
-    (decision === SEND ? this.metrics.limiterAllowed : this.metrics.limiterLimited).add(1);
-    return decision;
+  /** Entries of one request need one turn of the retry limiter if any of them is a retry. */
+  blocksGroup(items: readonly QueueItem[]): GroupHold | undefined {
+    if (!items.some((item) => isRetry(item) && !item.hasRetryTurn)) return undefined;
+    const hold = this.takeRetryTurn(items);
+    (hold === undefined ? this.metrics.limiterAllowed : this.metrics.limiterLimited).add(1);
+    return hold;
   }
 
-  /** The outcome of an entry above the rate limit for retries. */
-  excessOutcome({ entry }: QueueItem): DeadLetterOutcome | DropOutcome {
-    if (this.settings.retry_on_failure.rate_limit.on_excess === "drop") return DROP;
-    const error = entry.lastError ?? RETRY_LIMITED;
-    return deadLetter("retry_rate_limit", error);
-  }
-
-  private takeRetryTurn(items: readonly QueueItem[]): GateDecision {
+  private takeRetryTurn(items: readonly QueueItem[]): GroupHold | undefined {
     const { on_excess } = this.settings.retry_on_failure.rate_limit;
-    if (on_excess !== "delay") return this.limiter.tryTake() ? SEND : END;
+    if (on_excess !== "delay")
+      return this.limiter.tryTake() ? undefined : { kind: "end", outcomeOf: OUTCOMES[on_excess] };
     const ms = this.limiter.reserve();
     for (const item of items) item.hasRetryTurn = true;
-    return ms === 0 ? SEND : { kind: "wait", ms };
+    return ms === 0 ? undefined : { kind: "delay", ms };
   }
 }
 

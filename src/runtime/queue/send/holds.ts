@@ -6,8 +6,8 @@ import { holdKeyOf, type QueueItem } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
 import { type Backoff, createBackoff } from "./backoff.js";
 import { createHoldRule } from "./classify.js";
+import { type CallEnd, type GroupHold, POLICY, type SendPolicy, type Trouble } from "./policy.js";
 import type { Successes } from "./recent-calls.js";
-import { POLICY, type Trouble } from "./trouble.js";
 
 interface HoldsServices {
   readonly settings: CompleteSettings;
@@ -81,7 +81,7 @@ interface Lane {
  * intervals. Entries refused meanwhile are sent again when the hold has ended; if they are refused then, they are to
  * blame.
  */
-export class Holds {
+export class Holds implements SendPolicy {
   private readonly services: HoldsServices;
   private readonly isHoldError: (error: AttemptError) => boolean;
   private readonly backoff: Backoff;
@@ -98,35 +98,38 @@ export class Holds {
     this.backoff = createBackoff({ ...retry_on_failure, jitter: "none" }, () => 0);
   }
 
-  /** Milliseconds until the item's lane may be tried; 0 means now. */
-  waitMs(item: QueueItem): number {
-    const lane = this.heldLane(item);
-    if (lane === undefined) return 0;
-    if (lane.probe !== undefined) return PROBE_WAIT_MS;
-    return Math.max(0, lane.nextProbeAt - this.services.clock.monotonic());
+  /** The first entry of a call stands for all of them, which are of one lane. */
+  blocksGroup([item]: readonly QueueItem[]): GroupHold | undefined {
+    const lane = this.heldLane(item!);
+    if (lane === undefined) return undefined;
+    const ms = lane.probe === undefined ? lane.nextProbeAt - this.services.clock.monotonic() : PROBE_WAIT_MS;
+    return ms > 0 ? { kind: "hold", ms } : undefined;
   }
 
-  /** To be called before a call is made. `item` is the first entry of the call. */
-  onCall(item: QueueItem): void {
+  began([first]: readonly QueueItem[]): void {
     if (this.lanes.size === 0) return;
     this.calls += 1;
+    const item = first!;
     item.callNumber = this.calls;
     const lane = this.heldLane(item);
     if (lane !== undefined) lane.probe ??= item;
   }
 
-  /** To be called when the call has ended, whatever the result. Returns whether it was a probe of its lane. */
-  endProbe(item: QueueItem): boolean {
-    const lane = this.heldLane(item);
-    if (lane?.probe !== item) return false;
-    lane.probe = undefined;
-    return true;
+  /** Whether the call under way for this item is the probe of its lane. */
+  isProbe(item: QueueItem): boolean {
+    return this.lanes.get(holdKeyOf(item))?.probe === item;
   }
 
-  /** To be called when the backend took the item. Ends the hold of its lane. */
-  onSuccess(item: QueueItem): void {
+  ended({ items, result }: CallEnd): void {
+    const item = items[0]!;
     const lane = this.lanes.get(holdKeyOf(item));
     if (lane === undefined) return;
+    if (lane.probe === item) lane.probe = undefined;
+    if (result === "success") this.onSuccess(lane, item);
+  }
+
+  /** The backend took the item. Ends the hold of its lane. */
+  private onSuccess(lane: Lane, item: QueueItem): void {
     lane.lastTaken = Math.max(lane.lastTaken, item.callNumber ?? 0);
     if (lane.refusals === 0) return;
     const { suspects, error } = lane;

@@ -1,6 +1,6 @@
 import type { Clock } from "#contract";
+import { type CallEnd, type Hold, POLICY, type SendPolicy, Trouble } from "./policy.js";
 import { Successes } from "./recent-calls.js";
-import { POLICY, Trouble } from "./trouble.js";
 
 /** The minimum rate at which a ramp starts, in entries per second. */
 const MIN_RATE = 10;
@@ -15,7 +15,7 @@ const STAGE_MS = 100;
  * long as more requests succeed than fail. Then there is no limit. A backend that has not failed is never slowed down,
  * so a restart alone starts no ramp.
  */
-export class Ramp {
+export class Ramp implements SendPolicy {
   private readonly clock: Clock;
   private readonly stepMs: number;
   private readonly stageMs: number;
@@ -58,6 +58,11 @@ export class Ramp {
     return this.rate !== Number.POSITIVE_INFINITY;
   }
 
+  blocks(): Hold | undefined {
+    const waitMs = this.waitMs();
+    return waitMs > 0 ? { waitMs, rejects: false } : undefined;
+  }
+
   /** Milliseconds until the next request may be made; 0 means now. */
   waitMs(): number {
     if (!this.isActive) return 0;
@@ -72,14 +77,12 @@ export class Ramp {
     return this.isActive ? Math.max(1, this.left) : Number.POSITIVE_INFINITY;
   }
 
-  /** To be called when a request with this many entries is made. */
-  countRequest(entries: number): void {
-    this.left -= entries;
+  began({ length }: { readonly length: number }): void {
+    this.left -= length;
   }
 
-  /** To be called when a request failed and the backend may be to blame. */
-  failed(): void {
-    this.failures += 1;
+  ended({ result }: Pick<CallEnd, "result">): void {
+    if (result === "failure") this.failures += 1;
   }
 
   /** A step without any result continues. */

@@ -89,6 +89,28 @@ describe("a backend that refuses everything", () => {
     expect(queue.taken.sort()).toEqual(["a", "b"]);
   });
 
+  it("gets as many entries a second as it took before, when it takes some again", async () => {
+    let isMended = true;
+    const backend: Backend = async () => {
+      if (!isMended) throw http(401);
+      return undefined;
+    };
+    const settings = { ...UNTIMED, replay: { ramp: "100s" } };
+    const queue = await startQueue({ backend, settings, batching: { minSize: 1, maxSize: 1, timeoutMs: 1 } });
+    for (let i = 0; i < 20; i++) {
+      for (const body of numbers(5)) queue.send(body);
+      await queue.pass(100, 100);
+    }
+    isMended = false;
+    for (const body of numbers(500)) queue.send(body);
+    await queue.pass(600_000, 20_000);
+    isMended = true;
+    while (queue.taken.length === 100) await queue.pass(100, 100);
+    await queue.pass(1000, 100);
+    expect(queue.taken.length - 100).toBeGreaterThanOrEqual(40);
+    expect(queue.taken.length - 100).toBeLessThanOrEqual(60);
+  });
+
   it("gets what was held before a restart", async () => {
     const store = new MemoryStore({ exporter: "out" });
     const { backend, mend } = refusesAll(401);

@@ -21,7 +21,7 @@ function sendFor(ms: number, { clock, ramp }: Pick<State, "clock" | "ramp">, ans
   for (let elapsed = 0; elapsed < ms && ramp.isActive; elapsed += 10) {
     while (ramp.waitMs() === 0 && ramp.isActive) {
       sent += ramp.maxEntries;
-      ramp.countRequest(ramp.maxEntries);
+      ramp.began({ length: ramp.maxEntries });
       answer();
     }
     clock.advance(10);
@@ -63,7 +63,7 @@ describe("the ramp", () => {
   });
 
   it("is not faster without an answer, or while most requests fail, and does not end then", () => {
-    for (const answer of [() => {}, ({ ramp }: State) => ramp.failed()]) {
+    for (const answer of [() => {}, ({ ramp }: State) => ramp.ended({ result: "failure" })]) {
       const state = started(10_000, 0);
       expect(sendFor(30_000, state, () => answer(state))).toBe(300);
       expect(state.ramp.isActive).toBe(true);
@@ -72,7 +72,7 @@ describe("the ramp", () => {
 
   it("says when to ask again: neither too early nor too late", () => {
     const { clock, ramp } = started(10_000, 0);
-    ramp.countRequest(1);
+    ramp.began({ length: 1 });
     clock.advance(ramp.waitMs() - 1);
     expect(ramp.waitMs()).toBe(1);
     clock.advance(1);
@@ -81,7 +81,7 @@ describe("the ramp", () => {
 
   it("is off with 0", () => {
     const { ramp } = started(0);
-    for (let i = 0; i < 100; i++) ramp.countRequest(10);
+    for (let i = 0; i < 100; i++) ramp.began({ length: 10 });
     expect(ramp.waitMs()).toBe(0);
     expect(ramp.maxEntries).toBe(Number.POSITIVE_INFINITY);
   });
@@ -98,9 +98,9 @@ describe("the ramp", () => {
         for (const each of given) {
           while (ramp.isActive && ramp.waitMs() === 0 && ramp.isActive) {
             sent += ramp.maxEntries;
-            ramp.countRequest(ramp.maxEntries);
+            ramp.began({ length: ramp.maxEntries });
             if (each.answer === "success") successes.add(1);
-            if (each.answer === "failure") ramp.failed();
+            if (each.answer === "failure") ramp.ended({ result: "failure" });
           }
           if (!ramp.isActive) return;
           const fastest = Math.max(10, rate) * 2 ** Math.floor(elapsed / (ms / 10));
