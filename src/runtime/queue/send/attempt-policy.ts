@@ -116,7 +116,8 @@ export class AttemptPolicy {
     const { breaker, error, failingSince, failures = 0 } = this.memory.known;
     this.breaker.restore({ failures, openSince: breaker?.openSince });
     if (error !== undefined) this.recent.setLastError(error, breaker?.openSince ?? failingSince);
-    if (this.breaker.state === "closed") return;
+    // A breaker that is disabled now must not be found open by a later config.
+    if (this.breaker.state === "closed") return breaker && this.memory.update({ breaker: undefined });
     const details = { since: new Date(this.breaker.since).toISOString(), error: error?.class, message: error?.message };
     this.services.logger.warn(details, "circuit breaker: still open after the restart; the backend is tried now");
   }

@@ -93,6 +93,48 @@ interface Options {
 
 const options: fc.Arbitrary<Options> = fc.record({ settings, hasCheck: fc.boolean(), isMerging: fc.boolean() });
 
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+const CALM: Options = {
+  settings: {
+    circuit_breaker: { failure_threshold: 8, reset_timeout: "30s" },
+    retry_on_failure: { max_retries: 5 },
+    sending_queue: { num_consumers: 1 },
+    replay: { ramp: "10s" },
+  },
+  hasCheck: false,
+  isMerging: false,
+};
+
+const good = (times: number): Step[] => Array.from({ length: times }, () => ({ send: ["good"] }));
+const during = (state: State, ...between: Step[]): Step[] => [{ state }, ...between, { state: "well" }];
+const later: Step = { wait: 3000 };
+
+/** One policy at a time has something to say, because random steps seldom have exactly one. */
+const ALONE: [Step[], Options][] = [
+  [
+    [...during("forbidding", ...good(2), later, ...good(2), later, ...good(2)), { wait: 40_000 }, ...good(9), later],
+    CALM,
+  ],
+  [[...during("down", ...good(9), later), { wait: 40_000 }, ...good(40), later, ...good(40), later], CALM],
+  [[...during("down", ...good(2)), later, ...good(2), { restart: true }, ...good(2), later], CALM],
+  [[...during("throttling", ...good(3)), later, ...good(3), later], CALM],
+  [[...during("hanging", ...good(2), { wait: 40_000 }, ...good(2)), later, ...good(2), later], CALM],
+  [
+    [{ send: Array.from({ length: 64 }, (_, i) => (i % 8 === 7 ? "bad" : "good")) }, ...good(3), { wait: 40_000 }],
+    CALM,
+  ],
+  [
+    [...during("down", ...good(2), { restart: true }), later, ...good(2), later, { restart: true }, ...good(2), later],
+    { ...CALM, settings: { ...CALM.settings, circuit_breaker: { enabled: false } } },
+  ],
+  [[{ operator: "open" }, ...good(2), later, { operator: "closed" }, later, ...good(2)], CALM],
+  [
+    [{ operator: "pause" }, ...good(2), { wait: 40_000 }, ...good(2), { operator: "resume" }, later],
+    { ...CALM, settings: { ...CALM.settings, sending_queue: { num_consumers: 1, max_age: "30s" } } },
+  ],
+];
+
 function operate(outlet: QueueOutlet, what: (typeof OPERATORS)[number]): void {
   if (what === "open" || what === "closed" || what === "auto") outlet.forceBreaker(what);
   else outlet[what]();
@@ -114,7 +156,7 @@ const withoutIds = (value: unknown) =>
 
 /** Plays the steps, and returns all that the queue did: calls, log lines, metrics, ends and the status after each step. */
 async function play(
-  given: readonly (typeof step extends fc.Arbitrary<infer T> ? T : never)[],
+  given: readonly Step[],
   { settings, hasCheck, isMerging }: Options,
   onCreated: (outlet: QueueOutlet) => void,
 ) {
@@ -177,7 +219,7 @@ describe("the policies of a queue", () => {
       fc.asyncProperty(steps, options, async (given, options) => {
         expect(await play(given, options, () => {})).toEqual(await play(given, options, forceAll));
       }),
-      runs(60),
+      { ...runs(60), examples: ALONE },
     );
   });
 

@@ -167,4 +167,17 @@ describe("what a queue remembers about its backend", () => {
     await queue.pass(120_000, 1000);
     expect([await queue.pending(), await notes.load()]).toEqual([[], []]);
   });
+
+  it("forgets an open breaker when the config has none any more", async () => {
+    const clock = new FakeClock();
+    const store = new MemoryStore({ exporter: "out" });
+    await stoppedInOutage(store, clock);
+    const without = await startQueue({ clock, store, settings: { circuit_breaker: { enabled: false } } });
+    await without.pass(120_000, 5000);
+    expect(without.taken).toHaveLength(8);
+    await stop(without);
+    const again = await startQueue({ clock, store });
+    expect(again.outlet.status().breaker.state).toBe("closed");
+    expect(again.lines).toEqual([]);
+  });
 });
