@@ -99,17 +99,17 @@ export class Holds implements SendPolicy {
   }
 
   /** The first entry of a call stands for all of them, which are of one lane. */
-  blocksGroup([item]: readonly QueueItem[]): GroupHold | undefined {
-    const lane = this.heldLane(item!);
+  blocksGroup(items: readonly QueueItem[]): GroupHold | undefined {
+    const lane = this.heldLane(items[0]!);
     if (lane === undefined) return undefined;
     const ms = lane.probe === undefined ? lane.nextProbeAt - this.services.clock.monotonic() : PROBE_WAIT_MS;
     return ms > 0 ? { kind: "hold", ms } : undefined;
   }
 
-  began([first]: readonly QueueItem[]): void {
+  began(items: readonly QueueItem[]): void {
     if (this.lanes.size === 0) return;
     this.calls += 1;
-    const item = first!;
+    const item = items[0]!;
     item.callNumber = this.calls;
     const lane = this.heldLane(item);
     if (lane !== undefined) lane.probe ??= item;
