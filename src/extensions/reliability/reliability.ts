@@ -1,7 +1,8 @@
 import { type ArchiveSource, folderSource, s3Source } from "#archive";
 import type { BuiltInExtension, BuiltInExtensionContext } from "#contract/built-in";
-import type { Admin, ConfigNow, DeadLetterLanguage } from "#contract/operations";
+import type { Admin, DeadLetterLanguage } from "#contract/operations";
 import {
+  type ConfigNow,
   type Journal,
   type JournalFactory,
   type JournalSettings,

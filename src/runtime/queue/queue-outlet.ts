@@ -1,7 +1,7 @@
 import type { Delivery, MessageWatch } from "#contract";
 import { StartError } from "#contract/errors";
-import type { ConfigNow, DeadLetterLanguage, Entry, ExporterStatus } from "#contract/operations";
-import type { Batching, Outlet, OutletSettings } from "#contract/operators";
+import type { DeadLetterLanguage, Entry, ExporterStatus } from "#contract/operations";
+import type { Batching, ConfigNow, Outlet, OutletSettings } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
 import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
 import type { ExporterControl, PrepareReplayed } from "./dead-letters/exporter-control.js";

@@ -28,11 +28,11 @@ import type { InsightBy, InsightReading, InsightSource } from "../insight/insigh
 import type { AgentInspection } from "../inspect/inspection.js";
 import type { ListenSockets } from "../listen-sockets.js";
 import type { MessageSource } from "../message-source.js";
-import type { ConfigControl, ConfigNow, RemoteConfigControl, RemoteConfigFile } from "../operations/config-control.js";
+import type { ConfigControl, RemoteConfigControl, RemoteConfigFile } from "../operations/config-control.js";
 import type { ReceiverHealth } from "../operations/receiver-health.js";
 import type { ReceiverStatus } from "../operations/receiver-status.js";
 import type { SharingWorker, WorkerPart, WorkerStatus } from "../operations/workers.js";
-import type { JournalExchange, JournalFactory, JournalNotes } from "../operators/outlet.js";
+import type { ConfigNow, JournalExchange, JournalFactory, JournalNotes } from "../operators/outlet.js";
 import type { RehearsalControl } from "../rehearsal/rehearsal-control.js";
 import type { ExporterSettings } from "../schema/exporter-settings.js";
 import type {

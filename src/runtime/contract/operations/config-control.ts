@@ -46,11 +46,6 @@ export interface ConfigGeneration {
   readonly loadedAt: number;
 }
 
-/** Knows the config that the agent runs with now: another one after a reload. */
-export interface ConfigNow {
-  readonly config: { readonly generation: string };
-}
-
 /** How a reload is done. */
 export interface ReloadOptions {
   /** Only tells what would change. */

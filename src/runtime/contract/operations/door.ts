@@ -32,7 +32,6 @@ export {
 export type {
   ConfigControl,
   ConfigGeneration,
-  ConfigNow,
   ReloadOptions,
   ReloadOutcome,
   ReloadReport,

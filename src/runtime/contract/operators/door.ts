@@ -15,6 +15,7 @@ export {
 export { holdingOf, withResource } from "./holding.js";
 export type {
   Batching,
+  ConfigNow,
   EndingPipeline,
   EntrySettlement,
   Journal,

@@ -181,6 +181,11 @@ export interface EntrySettlement {
 
 export type DurableIntake = "auto" | "on" | "off";
 
+/** Knows the config that the agent runs with now: another one after a reload. */
+export interface ConfigNow {
+  readonly config: { readonly generation: string };
+}
+
 /** The settings of a journal. */
 export interface JournalSettings {
   /** The pipeline, or a name that stands for one; see `connectorJournalName`. */

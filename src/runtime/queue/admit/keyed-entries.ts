@@ -1,5 +1,6 @@
 import { type Clock, Debt, Delivery, type Logger, type MessageWatch, type Origin } from "#contract";
-import type { ConfigNow, Entry } from "#contract/operations";
+import type { Entry } from "#contract/operations";
+import type { ConfigNow } from "#contract/operators";
 import { Batch } from "#otlp";
 import { withReplay } from "../dead-letters/change/with-replay.js";
 import { deadLetteredRefusal } from "../entry/queue-errors.js";

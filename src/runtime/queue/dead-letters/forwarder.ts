@@ -1,6 +1,7 @@
 import type { Clock, Counter, Logger, Metrics } from "#contract";
 import { StartError } from "#contract/errors";
-import { type ConfigNow, DEAD_LETTER_PREFIX, type DeadLetterAttributes, type Entry } from "#contract/operations";
+import { DEAD_LETTER_PREFIX, type DeadLetterAttributes, type Entry } from "#contract/operations";
+import type { ConfigNow } from "#contract/operators";
 import type { Batch } from "#otlp";
 import { editRecords } from "#otlp/views";
 import { wholeNumbering } from "../entry/numbering.js";

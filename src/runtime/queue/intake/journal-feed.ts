@@ -10,8 +10,8 @@ import {
 } from "#contract";
 import { isKeyedEntryId } from "#contract/calls";
 import type { Refusal } from "#contract/errors";
-import type { AttemptError, ConfigNow, Entry } from "#contract/operations";
-import type { EntrySettlement } from "#contract/operators";
+import type { AttemptError, Entry } from "#contract/operations";
+import type { ConfigNow, EntrySettlement } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";

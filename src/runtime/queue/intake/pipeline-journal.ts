@@ -1,7 +1,7 @@
 import { type Delivery, limitedLog } from "#contract";
 import { StartError } from "#contract/errors";
-import type { ConfigNow, DeadLetterLanguage, Entry, ExporterStatus } from "#contract/operations";
-import type { Journal, JournalNotes, JournalSettings } from "#contract/operators";
+import type { DeadLetterLanguage, Entry, ExporterStatus } from "#contract/operations";
+import type { ConfigNow, Journal, JournalNotes, JournalSettings } from "#contract/operators";
 import { type CompleteSettings, completeSettings, type ExporterSettings } from "#contract/schema";
 import { Admission } from "../admit/admission.js";
 import { stoppingRefusal } from "../admit/refusals.js";

@@ -1,14 +1,7 @@
 import type { Clock, Logger } from "#contract";
 import { ERROR_CODES } from "#contract/errors";
-import type {
-  AdoptOptions,
-  AttemptError,
-  ConfigNow,
-  Entry,
-  Failure,
-  QueueAdoption,
-  ReplaySkip,
-} from "#contract/operations";
+import type { AdoptOptions, AttemptError, Entry, Failure, QueueAdoption, ReplaySkip } from "#contract/operations";
+import type { ConfigNow } from "#contract/operators";
 import type { Batch } from "#otlp";
 import { excerptOf } from "../dead-letters/batch-excerpt.js";
 import type { Move, Moves } from "../dead-letters/change/moves.js";

@@ -3,9 +3,8 @@ import type { Clock } from "#contract";
 import { abandonedOutcome, type EntryOutcome } from "../entry/outcome.js";
 import type { DeadLetterCause, QueueItem, SendGroup } from "../entry/queue-item.js";
 import type { AttemptPolicy } from "../send/attempt-policy.js";
-import type { Permit } from "../send/breaker.js";
 import { expiredOutcome } from "../send/gate.js";
-import type { Hold } from "../send/policy.js";
+import type { Hold, Permit } from "../send/policy.js";
 import { STORE_RETRY_MS } from "../store/store.js";
 import type { Backlog } from "./backlog.js";
 

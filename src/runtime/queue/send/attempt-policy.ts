@@ -16,12 +16,20 @@ import type { BreakerState, QueueMetrics } from "../entry/queue-metrics.js";
 import type { QueueStore } from "../store/store.js";
 import { BackendMemory } from "./backend-memory.js";
 import type { Bisections } from "./bisect.js";
-import { Breaker, type Permit } from "./breaker.js";
+import { Breaker } from "./breaker.js";
 import { FailurePolicy, isRefusedPermanently } from "./failure-policy.js";
 import { Gate } from "./gate.js";
 import { HealthChecks } from "./health-checks.js";
 import { Holds } from "./holds.js";
-import { type CallEnd, type GroupHold, type Hold, POLICY, type SendPolicy, type Trouble } from "./policy.js";
+import {
+  type CallEnd,
+  type GroupHold,
+  type Hold,
+  type Permit,
+  POLICY,
+  type SendPolicy,
+  type Trouble,
+} from "./policy.js";
 import { Ramp } from "./ramp.js";
 import { RecentCalls, Successes } from "./recent-calls.js";
 import { RefusalPolicy } from "./refusal-policy.js";

@@ -1,22 +1,16 @@
 import type { Clock } from "#contract";
 import type { CompleteSettings } from "#contract/schema";
 import type { BreakerState } from "../entry/queue-metrics.js";
-import { type CallEnd, type Hold, POLICY, type SendPolicy, Trouble } from "./policy.js";
+import {
+  type BreakerOutcome,
+  type CallEnd,
+  type Hold,
+  type Permit,
+  POLICY,
+  type SendPolicy,
+  Trouble,
+} from "./policy.js";
 import { FailureRateWindow } from "./recent-calls.js";
-
-/** The right to make one call. Its holder must report the outcome once. */
-export interface Permit {
-  readonly probe: boolean;
-  /** The number of state changes so far. Reports from an earlier epoch are ignored. */
-  readonly epoch: number;
-}
-
-/**
- * - `success`: the backend took the data. `failure`: the backend may be down.
- * - `answered`: the backend refused this data permanently, so it is up. This never counts as a failure.
- * - `cancelled`: no call was made, or the agent aborted it.
- */
-export type BreakerOutcome = "success" | "failure" | "answered" | "cancelled";
 
 /** The state of a breaker at the end of an earlier run. */
 interface RestoredBreaker {

@@ -1,7 +1,8 @@
 import type { AttemptError } from "#contract/operations";
 import type { QueueMetrics } from "../entry/queue-metrics.js";
-import type { Breaker, Permit } from "./breaker.js";
+import type { Breaker } from "./breaker.js";
 import type { FailurePolicy } from "./failure-policy.js";
+import type { Permit } from "./policy.js";
 import type { RecentCalls } from "./recent-calls.js";
 
 interface HealthChecksServices {

@@ -1,7 +1,6 @@
 import type { AttemptError } from "#contract/operations";
 import type { EntryOutcome } from "../entry/outcome.js";
 import type { QueueItem } from "../entry/queue-item.js";
-import type { BreakerOutcome, Permit } from "./breaker.js";
 
 /**
  * One policy of the send path, such as the circuit breaker. `AttemptPolicy` asks the policies of its chain in order, and
@@ -31,6 +30,20 @@ export interface Hold {
 export type GroupHold =
   | { readonly kind: "hold" | "delay"; readonly ms: number }
   | { readonly kind: "end"; readonly outcomeOf: (item: QueueItem) => EntryOutcome };
+
+/** The right to make one call. Its holder must report the outcome once. */
+export interface Permit {
+  readonly probe: boolean;
+  /** The number of state changes so far. Reports from an earlier epoch are ignored. */
+  readonly epoch: number;
+}
+
+/**
+ * - `success`: the backend took the data. `failure`: the backend may be down.
+ * - `answered`: the backend refused this data permanently, so it is up. This never counts as a failure.
+ * - `cancelled`: no call was made, or the agent aborted it.
+ */
+export type BreakerOutcome = "success" | "failure" | "answered" | "cancelled";
 
 /** How a call ended. */
 export interface CallEnd {

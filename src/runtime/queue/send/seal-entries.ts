@@ -1,4 +1,4 @@
-import type { ConfigNow } from "#contract/operations";
+import type { ConfigNow } from "#contract/operators";
 import { Batch } from "#otlp";
 import type { QueueItem } from "../entry/queue-item.js";
 import { replacementOf } from "../store/format/entry.js";

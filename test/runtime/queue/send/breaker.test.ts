@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { completeSettings } from "../../../../src/runtime/contract/schema/exporter-settings.js";
 import type { BreakerState } from "../../../../src/runtime/queue/entry/queue-metrics.js";
-import { Breaker, type BreakerOutcome, type Permit } from "../../../../src/runtime/queue/send/breaker.js";
+import { Breaker } from "../../../../src/runtime/queue/send/breaker.js";
+import type { BreakerOutcome, Permit } from "../../../../src/runtime/queue/send/policy.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 
 const defaults = completeSettings().circuit_breaker;

@@ -1,5 +1,6 @@
 import type { Clock, Logger, MessageWatch, Metrics } from "#contract";
-import type { ConfigNow, Entry, ReplayOptions, ReplaySkip, Transform } from "#contract/operations";
+import type { Entry, ReplayOptions, ReplaySkip, Transform } from "#contract/operations";
+import type { ConfigNow } from "#contract/operators";
 import type { Batch } from "#otlp";
 import { runExclusively } from "../../store/dead-letter-access.js";
 import { replacementOf } from "../../store/format/entry.js";

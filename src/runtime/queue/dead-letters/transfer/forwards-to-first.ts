@@ -1,6 +1,6 @@
 import { Debt, Delivery } from "#contract";
 import { BUSY_RETRY_AFTER_MS, Refusal } from "#contract/errors";
-import type { ConfigNow } from "#contract/operations";
+import type { ConfigNow } from "#contract/operators";
 import type { NewEntry } from "../../store/store.js";
 import type { Controls } from "../dead-letters.js";
 import { hasQueue } from "../exporter-control.js";
