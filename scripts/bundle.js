@@ -62,7 +62,7 @@ const ROOMS = [
     "extensions/admin-api/agents/read-agent.js",
   ]),
   // The files that every agent runs.
-  file("room-host", ["runtime/host", "runtime/pipeline", "runtime/work"]),
+  file("room-host", ["runtime/host", "runtime/pipeline"]),
   file("room-run", [
     "agent/cli/(?:plugin-imports|run|supervise|v8).js",
     "agent/mask-batch.js",
@@ -103,6 +103,7 @@ const ROOMS = [
     "runtime/system",
     "runtime/metrics",
     "runtime/traces",
+    "runtime/work",
   ]),
   // For the agent's own metrics and logs; and to send them, or those of a program's SDK, as OTLP.
   packages("opentelemetry-sdk", "api-logs|core|exporter-prometheus|resources|sdk-[a-z-]+|semantic-conventions"),

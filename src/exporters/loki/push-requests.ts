@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { encodeSnappyBlock } from "#codecs/compression";
+import { compress, encodeSnappyBlock } from "#codecs/compression";
 import { findField, fixed32, WireWriter } from "#otlp/bytes";
 import { nanos, seconds, splitNanos } from "#otlp/signals";
 import { LOG_OBSERVED_TIME_TAG, LOG_TIME_TAG } from "#otlp/tags";
@@ -210,7 +210,7 @@ const LARGE_BYTES = 256 * 1024;
 async function compressLater(message: Uint8Array, timer: SliceTimer): Promise<Buffer> {
   const own = Buffer.from(message); // the next message reuses its memory
   await timer.nextSlice();
-  return encodeSnappyBlock(own);
+  return compress("snappy", own);
 }
 
 const TIME_TAGS = [LOG_TIME_TAG, LOG_OBSERVED_TIME_TAG];

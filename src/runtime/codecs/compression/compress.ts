@@ -1,7 +1,8 @@
 import { promisify } from "node:util";
 import * as zlib from "node:zlib";
+import { atOnce, inTurns } from "#work";
 import { encodeLz4 } from "./lz4.js";
-import { encodeSnappyBlock, encodeSnappyFrames } from "./snappy.js";
+import { encodeSnappyBlock, encodeSnappyFrames, encodeSnappyParts } from "./snappy.js";
 import { compressZstd } from "./zstd.js";
 
 /** The compressions for request bodies. */
@@ -9,7 +10,10 @@ export const COMPRESSIONS = ["gzip", "zlib", "deflate", "snappy", "x-snappy-fram
 
 type Compression = (typeof COMPRESSIONS)[number];
 
-/** Compresses a body. Large bodies are compressed in Node's thread pool if Node.js has the algorithm. */
+/**
+ * Compresses a body. Large bodies are compressed in Node's thread pool if Node.js has the algorithm, and otherwise in as
+ * many turns of the event loop as they need: they must not change until then.
+ */
 export function compress(compression: Compression, bytes: Uint8Array, level?: number): Buffer | Promise<Buffer> {
   switch (compression) {
     case "gzip":
@@ -20,11 +24,11 @@ export function compress(compression: Compression, bytes: Uint8Array, level?: nu
         ? zlib.deflateSync(bytes, { level: level ?? 1 })
         : deflateAsync(bytes, { level: level ?? 1, chunkSize: CHUNK_BYTES });
     case "snappy":
-      return encodeSnappyBlock(bytes);
+      return isSmall(bytes) ? encodeSnappyBlock(bytes) : inTurns(encodeSnappyParts(bytes));
     case "x-snappy-framed":
-      return encodeSnappyFrames(bytes);
+      return isSmall(bytes) ? atOnce(encodeSnappyFrames(bytes)) : inTurns(encodeSnappyFrames(bytes));
     case "lz4":
-      return encodeLz4(bytes);
+      return isSmall(bytes) ? atOnce(encodeLz4(bytes)) : inTurns(encodeLz4(bytes));
     case "zstd":
       return compressZstd(bytes, level ?? 1, MAX_SYNC_BYTES);
   }

@@ -1,4 +1,5 @@
 import * as zlib from "node:zlib";
+import { inTurns, type Steps } from "#work";
 import { BoundedOutput, type DecompressBounds, DecompressError, noRoom, tooLarge } from "./bounded-output.js";
 import { decodeLz4 } from "./lz4.js";
 import { decodeSnappyBlock, decodeSnappyFrames, isFramedSnappy } from "./snappy.js";
@@ -49,7 +50,7 @@ export function decompress(encoding: string, bytes: Buffer, bounds: DecompressBo
     if (!hasZstd) throw new DecompressError("corrupt", ZSTD_MISSING);
     return decompressZstd(bytes, bounds);
   }
-  if (!Object.hasOwn(STREAMS, encoding)) return decodeInTurns(encoding, DECODERS[encoding]!, bytes, bounds);
+  if (!Object.hasOwn(STREAMS, encoding)) return inTurns(decoded(encoding, bytes, bounds));
   return (encoding === "gzip" ? gunzipSmall(bytes, bounds) : undefined) ?? decompressStream(encoding, bytes, bounds);
 }
 
@@ -113,25 +114,14 @@ function decompressStream(encoding: string, bytes: Buffer, { limit, reserve }: D
   });
 }
 
-/** A usual request is decoded at once; a large one yields to other work after every megabyte. */
-function decodeInTurns(encoding: string, decoder: Decoder, bytes: Buffer, bounds: DecompressBounds) {
+/** A usual request is decoded at once. */
+function* decoded(encoding: string, bytes: Buffer, bounds: DecompressBounds): Steps<Buffer> {
   const output = new BoundedOutput(bounds);
-  const pieces = decoder(bytes, output);
-  const isDone = () => {
-    const pause = output.length + MAX_SYNC_BYTES;
-    try {
-      while (output.length < pause) if (pieces.next().done) return true;
-      return false;
-    } catch (error) {
-      throw error instanceof RangeError ? corrupt(encoding, error) : error;
-    }
-  };
-  return isDone() ? output.written() : continueLater(isDone, output);
-}
-
-async function continueLater(isDone: () => boolean, output: BoundedOutput): Promise<Buffer> {
-  do await new Promise((resolve) => setImmediate(resolve));
-  while (!isDone());
+  try {
+    yield* DECODERS[encoding]!(bytes, output);
+  } catch (error) {
+    throw error instanceof RangeError ? corrupt(encoding, error) : error;
+  }
   return output.written();
 }
 

@@ -1,6 +1,6 @@
 import { appendBytes, type BoundedOutput } from "./bounded-output.js";
 import { MatchFinder } from "./match-finder.js";
-import { xxh32 } from "./xxh32.js";
+import { Xxh32, xxh32 } from "./xxh32.js";
 
 /**
  * LZ4's frame format: a header, then blocks, with optional checksums. The decoder throws a RangeError for damaged
@@ -15,7 +15,7 @@ const MAX_OFFSET = 65_535;
 const BLOCK_SIZE_ID = 5;
 const MIN_MATCH = 4;
 
-/** Decodes consecutive frames. Yields between blocks. */
+/** Decodes consecutive frames. Yields after each block and frame, which may be without content. */
 export function* decodeLz4(input: Buffer, output: BoundedOutput): Generator<void> {
   for (let p = 0; p < input.length; ) {
     const magic = word(input, p);
@@ -23,20 +23,28 @@ export function* decodeLz4(input: Buffer, output: BoundedOutput): Generator<void
     else if ((magic & ~15) >>> 0 === SKIPPABLE) p += 8 + word(input, p + 4);
     else throw new RangeError("no frame");
     if (p > input.length) throw new RangeError("it is cut off");
+    yield;
   }
 }
 
 function* decodeFrame(input: Buffer, from: number, output: BoundedOutput): Generator<void, number> {
   const { next, flags, maxBlock } = readHead(input, from);
   const start = output.length;
+  const hasChecksum = (flags & 4) !== 0;
+  const checksum = new Xxh32();
+  let hashed = start;
   let p = next;
   for (let size = word(input, p); size !== 0; size = word(input, p)) {
     p = decodeBlock(input, p, flags, maxBlock, start, output);
+    const whole = output.length - ((output.length - start) & 15);
+    if (hasChecksum) checksum.add(output.bytes, hashed, whole);
+    hashed = whole;
     yield;
   }
   p += 4;
-  if ((flags & 4) === 0) return p;
-  if (word(input, p) !== xxh32(output.bytes, start, output.length)) throw new RangeError("a wrong checksum");
+  if (!hasChecksum) return p;
+  checksum.add(output.bytes, hashed, output.length);
+  if (word(input, p) !== checksum.value) throw new RangeError("a wrong checksum");
   return p + 4;
 }
 
@@ -101,18 +109,24 @@ function decodeSequences(
 
 /**
  * Compresses into one frame of independent 128 KiB blocks, with a checksum of the whole content. A block that would not
- * shrink is stored uncompressed.
+ * shrink is stored uncompressed. Yields between blocks.
  */
-export function encodeLz4(input: Uint8Array): Buffer {
+export function* encodeLz4(input: Uint8Array): Generator<void, Buffer> {
   const output = Buffer.allocUnsafe(64 + input.length + Math.ceil(input.length / 128));
   output.writeUInt32LE(MAGIC, 0);
   output[4] = 0x64; // version 1, independent blocks, checksum of the content
   output[5] = BLOCK_SIZE_ID << 4;
   output[6] = (xxh32(output, 4, 6) >>> 8) & 255;
+  const checksum = new Xxh32();
   let at = 7;
-  for (let p = 0; p < input.length; p += BLOCK_BYTES) at = writeBlock(input.subarray(p, p + BLOCK_BYTES), output, at);
+  for (let p = 0; p < input.length; p += BLOCK_BYTES) {
+    if (p > 0) yield;
+    const block = input.subarray(p, p + BLOCK_BYTES);
+    at = writeBlock(block, output, at);
+    checksum.add(block, 0, block.length);
+  }
   output.writeUInt32LE(0, at);
-  output.writeUInt32LE(xxh32(input, 0, input.length), at + 4);
+  output.writeUInt32LE(checksum.value, at + 4);
   return output.subarray(0, at + 8);
 }
 

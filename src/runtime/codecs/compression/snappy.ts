@@ -53,7 +53,10 @@ export function* decodeSnappyBlock(input: Buffer, output: BoundedOutput): Genera
 const COPY_EXTRA = [0, 1, 2, 4];
 const YIELD_BYTES = 65_536;
 
-/** Decodes the framed form: chunks of at most 64 KiB, each with its checksum. */
+/**
+ * Decodes the framed form: chunks of at most 64 KiB, each with its checksum. Yields after each chunk, which may be without
+ * content.
+ */
 export function* decodeSnappyFrames(input: Buffer, output: BoundedOutput): Generator<void> {
   if (!isFramedSnappy(input)) throw new RangeError("no stream identifier");
   for (let p = 0; p < input.length; ) {
@@ -65,6 +68,7 @@ export function* decodeSnappyFrames(input: Buffer, output: BoundedOutput): Gener
     else if (type === 0xff && !isFramedSnappy(input.subarray(p, end))) throw new RangeError("a bad stream identifier");
     else if (type < 0x80) throw new RangeError("a chunk of a reserved kind");
     p = end;
+    yield;
   }
 }
 
@@ -81,7 +85,6 @@ function* decodeChunk(input: Buffer, at: number, end: number, isCompressed: bool
   }
   if (maskCrc(crc32c(output.bytes.subarray(start, output.length))) !== checksum)
     throw new RangeError("a wrong checksum");
-  yield;
 }
 
 /** Compresses into one block. */
@@ -90,12 +93,29 @@ export function encodeSnappyBlock(input: Uint8Array): Buffer {
   return output.subarray(0, writeBlock(input, output, 0));
 }
 
-/** Compresses into a framed stream. A chunk that would not shrink is stored uncompressed. */
-export function encodeSnappyFrames(input: Uint8Array): Buffer {
+/** Compresses into one block, and yields between parts of it. Repeats are found within a part. */
+export function* encodeSnappyParts(input: Uint8Array): Generator<void, Buffer> {
+  const output = Buffer.allocUnsafe(maxSnappyBytes(input.length));
+  let at = appendLength(input.length, output, 0);
+  for (let p = 0; p < input.length; p += PART_BYTES) {
+    if (p > 0) yield;
+    at = appendSnappy(input.subarray(p, p + PART_BYTES), output, at);
+  }
+  return output.subarray(0, at);
+}
+
+const PART_BYTES = 1024 * 1024;
+
+/**
+ * Compresses into a framed stream. A chunk that would not shrink is stored uncompressed. Yields between chunks, which are
+ * compressed by themselves.
+ */
+export function* encodeSnappyFrames(input: Uint8Array): Generator<void, Buffer> {
   const chunks = Math.ceil(input.length / CHUNK_BYTES);
   const output = Buffer.allocUnsafe(STREAM_IDENTIFIER.length + chunks * (8 + maxSnappyBytes(CHUNK_BYTES)));
   let at = STREAM_IDENTIFIER.copy(output);
   for (let p = 0; p < input.length; p += CHUNK_BYTES) {
+    if (p > 0) yield;
     const chunk = input.subarray(p, p + CHUNK_BYTES);
     let end = writeBlock(chunk, output, at + 8);
     const isSmaller = end - at - 8 < chunk.length;
