@@ -11,6 +11,7 @@ import {
   SCOPE_VERSION_TAG,
 } from "#otlp/tags";
 import type { Frame, RecordWalk } from "#otlp/views";
+import type { Steps } from "#work";
 import { Batch, type Signal } from "../../plugin.js";
 
 /** A message around collected records: its fields beside them, and the messages or records in it. */
@@ -98,20 +99,24 @@ interface ItemFormat<Item> {
 
 /** Batches made of collected records are about this large. */
 const MAX_PIECE_BYTES = 1024 * 1024;
+/** Bytes that are written in one step. */
+const STEP_BYTES = 64 * 1024;
 
 /** Writes all records in batches of a limited size. */
 export function* piecesOf<Item>(
   frames: readonly CollectedFrame<Item>[],
   format: ItemFormat<Item>,
-): Generator<Batch, void> {
+): Steps<readonly Batch[]> {
   const writer = new PieceWriter(format);
   for (const frame of frames) yield* writer.write(frame);
-  if (writer.count > 0) yield writer.take();
+  return writer.finish();
 }
 
 class PieceWriter<Item> {
+  private readonly pieces: Batch[] = [];
   /** The number of records in the current piece. */
-  count = 0;
+  private count = 0;
+  private stepEnd = STEP_BYTES;
   private readonly format: ItemFormat<Item>;
   private readonly open: CollectedFrame<Item>[] = [];
   private out = new WireWriter();
@@ -120,12 +125,16 @@ class PieceWriter<Item> {
     this.format = format;
   }
 
-  *write(frame: CollectedFrame<Item>): Generator<Batch, void> {
+  *write(frame: CollectedFrame<Item>): Steps<void> {
     this.open.push(frame);
     this.begin(frame);
     for (const inner of frame.frames) yield* this.write(inner);
     for (const item of frame.items) {
-      if (this.out.length > MAX_PIECE_BYTES && this.count > 0) yield this.take();
+      if (this.out.length > MAX_PIECE_BYTES && this.count > 0) this.endPiece();
+      if (this.out.length > this.stepEnd) {
+        this.stepEnd = this.out.length + STEP_BYTES;
+        yield;
+      }
       this.out.byte(this.format.tag);
       this.out.begin();
       this.format.write(item, this.out);
@@ -136,14 +145,19 @@ class PieceWriter<Item> {
     this.open.pop();
   }
 
-  /** Returns the current piece. The next one begins in the same frames. */
-  take(): Batch {
+  finish(): readonly Batch[] {
+    if (this.count > 0) this.endPiece();
+    return this.pieces;
+  }
+
+  /** The next piece begins in the same frames. */
+  private endPiece(): void {
     for (const _ of this.open) this.out.end();
-    const piece = Batch.trusted(this.format.signal, Uint8Array.from(this.out.written()), this.count);
+    this.pieces.push(Batch.trusted(this.format.signal, Uint8Array.from(this.out.written()), this.count));
     this.out = new WireWriter();
     this.count = 0;
+    this.stepEnd = STEP_BYTES;
     for (const frame of this.open) this.begin(frame);
-    return piece;
   }
 
   private begin({ tag, head }: CollectedFrame<Item>): void {

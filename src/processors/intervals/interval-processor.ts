@@ -1,6 +1,6 @@
 import type { BuiltInProcessorContext } from "#contract/built-in";
 import type { JournalNotes } from "#contract/operators";
-import { SliceTimer } from "#work";
+import { inTurns, type Steps } from "#work";
 import { Batch, Delivery, type DeliveryOutput, type Origin, type Processor, statefulProcessor } from "../../plugin.js";
 import { PassedNotes } from "./passed-notes.js";
 
@@ -15,7 +15,7 @@ export interface RecordCollection {
   /** Takes in all records of the batch. `hold` counts those that are needed until the end. */
   add(batch: Batch, hold: NeededRecords, now: number): void;
   /** Returns what was collected. Nothing is added afterwards. */
-  pieces(now: number): Iterable<Batch>;
+  pieces(now: number): Steps<readonly Batch[]>;
   /** Whether there is no room for more. */
   readonly isFull: boolean;
 }
@@ -184,26 +184,22 @@ class IntervalHolder {
   private flushGroup({ collection, held }: Group, now: number): void {
     const deliveries = [...held.values()];
     for (const hold of held.keys()) hold.whenReleased(() => {});
-    const pieces = collection.pieces(now)[Symbol.iterator]();
-    const first = pieces.next();
-    const second = first.done ? first : pieces.next();
-    if (first.done) return Delivery.merge(deliveries, NOTHING).accept();
-    if (second.done) return this.out.next(Delivery.merge(deliveries, first.value));
-    this.flushing = this.flushing
-      .then(() => this.passOnPieces(deliveries, [first.value, second.value], pieces))
+    const pieces = inTurns(collection.pieces(now));
+    if (!(pieces instanceof Promise)) return this.passOnPieces(deliveries, pieces);
+    this.flushing = Promise.all([pieces, this.flushing])
+      .then(([made]) => {
+        if (!this.isStopped) this.passOnPieces(deliveries, made); // otherwise the runtime refuses what is held
+      })
       .catch((error: unknown) => {
         if (!this.isStopped) this.out.error(error);
       });
   }
 
-  private async passOnPieces(deliveries: Delivery[], made: Batch[], rest: Iterator<Batch>): Promise<void> {
-    const timer = new SliceTimer();
-    for (let next = rest.next(); !next.done; next = rest.next()) {
-      made.push(next.value);
-      if (timer.isOver) await timer.nextSlice();
-      if (this.isStopped) return; // the runtime refuses what is held
-    }
-    for (const part of Delivery.merge(deliveries, made[0]!).split(made)) this.out.next(part);
+  private passOnPieces(deliveries: Delivery[], made: readonly Batch[]): void {
+    const [first = NOTHING] = made;
+    const merged = Delivery.merge(deliveries, first);
+    if (made.length === 0) return merged.accept();
+    for (const part of made.length > 1 ? merged.split(made) : [merged]) this.out.next(part);
   }
 }
 

@@ -11,6 +11,7 @@ import {
 } from "#otlp/metric-tags";
 import { SCOPE_ITEM_TAG } from "#otlp/tags";
 import { type Frame, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
+import type { Steps } from "#work";
 import type { Batch } from "../../../plugin.js";
 import { type CollectedFrame, CollectedFrames, piecesOf } from "../collected-frames.js";
 import type { NeededRecords, RecordCollection } from "../interval-processor.js";
@@ -54,9 +55,9 @@ export class LatestPoints implements RecordCollection, RecordVisitor {
     this.source = undefined;
   }
 
-  *pieces(): Generator<Batch, void> {
+  pieces(): Steps<readonly Batch[]> {
     const write = ({ bytes }: LatestPoint, out: WireWriter) => out.copy(bytes, 0, bytes.length);
-    yield* piecesOf(this.frames.resources, { signal: "metrics", tag: DATA_POINT_TAG, write });
+    return piecesOf(this.frames.resources, { signal: "metrics", tag: DATA_POINT_TAG, write });
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {

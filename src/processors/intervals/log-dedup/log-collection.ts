@@ -10,6 +10,7 @@ import {
   SCOPE_ITEM_TAG,
 } from "#otlp/tags";
 import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
+import type { Steps } from "#work";
 import type { Batch } from "../../../plugin.js";
 import { type CollectedFrame, CollectedFrames, piecesOf } from "../collected-frames.js";
 import type { NeededRecords, RecordCollection } from "../interval-processor.js";
@@ -63,9 +64,9 @@ export class LogCollection implements RecordCollection, RecordVisitor {
     this.hold = undefined;
   }
 
-  *pieces(now: number): Generator<Batch, void> {
+  pieces(now: number): Steps<readonly Batch[]> {
     const write = (record: CountedRecord, out: WireWriter) => this.write(record, out, now);
-    yield* piecesOf(this.frames.resources, { signal: "logs", tag: SCOPE_ITEM_TAG, write });
+    return piecesOf(this.frames.resources, { signal: "logs", tag: SCOPE_ITEM_TAG, write });
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {
