@@ -1,7 +1,7 @@
 import { compress } from "#codecs/compression";
 import type { Http1Answer } from "#net";
 import { refusalOfUnreadable } from "#net/otlp";
-import { type HttpPoster, piecesOf, type RecordRequest, recordsOfPiece, sendEach } from "#net/sending";
+import { type HttpPoster, piecesOf, type RecordRequest, recordsBetween, recordsOfPiece, sendEach } from "#net/sending";
 import { SliceTimer } from "#work";
 import {
   type Batch,
@@ -114,7 +114,7 @@ export class VendorExporter implements Exporter {
       requests.push({
         // Asked for only if a request fails: written down for each piece, they would take a multiple of the batch.
         get records() {
-          return Array.from({ length: batch.count - next }, (_, i) => next + i);
+          return recordsBetween(next, batch.count);
         },
         send: addNext,
       });

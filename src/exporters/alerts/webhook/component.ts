@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { answerReader, HttpPoster, piecesOf, type RecordRequest, recordsOfPiece, sendEach } from "#net/sending";
 import { WireWriter } from "#otlp/bytes";
-import { turns } from "#work";
+import { inTurns, turns } from "#work";
 import {
   type Batch,
   defineExporter,
@@ -75,9 +75,11 @@ class WebhookExporter implements Exporter {
     options: SendOptions | undefined,
   ): RecordRequest[] {
     const ids = new RequestIds(options?.idempotencyKey);
-    const post = (facts: RequestFacts): Promise<void> => {
+    const post = async (facts: RequestFacts): Promise<void> => {
+      if (!turns.hasTime) await turns.next(); // a record may be so long that its hash alone takes many milliseconds
       const id = ids.idOf(...facts.json);
-      return this.post(facts, id, abort, { ...options, idempotencyKey: id });
+      if (!turns.hasTime) await turns.next();
+      await this.post(facts, id, abort, { ...options, idempotencyKey: id });
     };
     const size = recordsOfPiece(batch);
     const pages = piecesOf(batch, size);
@@ -89,7 +91,7 @@ class WebhookExporter implements Exporter {
         send: async () => {
           if (!turns.hasTime) await turns.next();
           const page: Batch = pages.next().value;
-          await post(factsOfBatch(page, writeFacts(page, out)));
+          await post(factsOfBatch(page, await inTurns(writeFacts(page, out))));
         },
       }));
     let facts: WrittenFacts | undefined;
@@ -100,7 +102,7 @@ class WebhookExporter implements Exporter {
         if (!turns.hasTime) await turns.next();
         if (i === 0) {
           facts = undefined; // should the next page fail, its records must not be sent as those of this one
-          facts = writeFacts(pages.next().value, out);
+          facts = await inTurns(writeFacts(pages.next().value, out));
         }
         if (facts === undefined) throw new Error("the facts of the records before it could not be written");
         const page = facts;

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { viewOf, WireWriter } from "#otlp/bytes";
 import { ownedRecords } from "#otlp/json";
+import type { Steps } from "#work";
 import type { Batch } from "../../../plugin.js";
 import { type AlertFacts, factsOf } from "../record-facts.js";
 import { FactWriter } from "./fact-writer.js";
@@ -54,9 +55,9 @@ export class WrittenFacts {
 
 /**
  * Writes the facts of every record of a batch, in order; for metrics, of every data point. `out` is used in place of new
- * memory if given.
+ * memory if given. One record may have facts of many megabytes, so other work gets its turn between facts.
  */
-export function writeFacts(batch: Batch, out = new WireWriter(batch.byteLength * MEAN_GROWTH)): WrittenFacts {
+export function* writeFacts(batch: Batch, out = new WireWriter(batch.byteLength * MEAN_GROWTH)): Steps<WrittenFacts> {
   if (batch.signal === "metrics") return writePlainFacts(batch);
   out.clear();
   const writer = new FactWriter(batch, out);
@@ -64,9 +65,11 @@ export function writeFacts(batch: Batch, out = new WireWriter(batch.byteLength *
   let record = 0;
   for (const { owner, start, end } of ownedRecords(batch)) {
     writer.read(start, end, owner);
-    writeRecord(out, places, record++, writer);
+    for (let fact = 0; (fact = writeRecord(out, places, record, writer, fact)) < FACT_NAMES.length; ) yield;
+    record++;
   }
   const json = out.written();
+  if (json.length > STEP_BYTES) yield;
   return isUtf8(json) ? new WrittenFacts(json, places) : writePlainFacts(batch);
 }
 
@@ -82,25 +85,35 @@ function writePlainFacts(batch: Batch): WrittenFacts {
       const json = Buffer.from(JSON.stringify(facts[name]));
       out.copy(json, 0, json.length);
     };
-    writeRecord(out, places, i, { write });
+    for (let fact = 0; (fact = writeRecord(out, places, i, { write }, fact)) < FACT_NAMES.length; );
   }
   return new WrittenFacts(out.written(), places);
 }
 
+/** A record with more bytes of facts is written in several steps. */
+const STEP_BYTES = 1024 * 1024;
+
+/** Writes the facts of a record, beginning with this one. Stops after a long one, and returns which is the next. */
 function writeRecord(
   out: WireWriter,
   places: Uint32Array,
   record: number,
   writer: { write(name: FactName): void },
-): void {
-  if (record > 0) out.byte(COMMA);
-  let at = record * PLACES;
-  places[at++] = out.length;
-  for (let i = 0; i < FACT_NAMES.length; i++) {
+  from = 0,
+): number {
+  const first = record * PLACES;
+  const stepEnd = out.length + STEP_BYTES;
+  if (from === 0) {
+    if (record > 0) out.byte(COMMA);
+    places[first] = out.length;
+  }
+  for (let i = from; i < FACT_NAMES.length; i++) {
     const label = LABELS[i]!;
     out.copyView(label, 0, label.byteLength);
     writer.write(FACT_NAMES[i]!);
-    places[at++] = out.length;
+    places[first + i + 1] = out.length;
+    if (out.length > stepEnd && i + 1 < FACT_NAMES.length) return i + 1;
   }
   out.byte(CLOSE_OBJECT);
+  return FACT_NAMES.length;
 }

@@ -3,7 +3,7 @@ import { type Batch, cutBatch, largestParts } from "#otlp";
 
 /** A request for some records of a batch, given by their indexes. */
 export interface RecordRequest {
-  readonly records: readonly number[];
+  readonly records: Iterable<number>;
   send(): Promise<void>;
 }
 
@@ -26,8 +26,8 @@ export async function sendEach(requests: readonly RecordRequest[], recordCount: 
     refusal = refusal === undefined ? error : chooseRefusal(refusal, error);
     share = Math.min(share + 1, MAX_SHARES);
     const concernsThisRequest = error.kind === "permanent" && error.category !== "integration";
-    const left = concernsThisRequest ? records : requests.slice(i).flatMap((request) => request.records);
-    for (const record of left) marks[record] = share;
+    const left = concernsThisRequest ? [records] : requests.slice(i).map((request) => request.records);
+    for (const each of left) for (const record of each) marks[record] = share;
     if (!concernsThisRequest) break;
   }
   if (refusal === undefined) return;
@@ -42,6 +42,11 @@ const MAX_SHARES = 65_535;
  * this many bytes.
  */
 const REPEATED_BYTES = 1024 * 1024;
+
+/** The records from one to before another, none of which is kept in memory. */
+export function* recordsBetween(from: number, end: number): Generator<number> {
+  for (let record = from; record < end; record++) yield record;
+}
 
 /** How many records of a batch can be written in one go, in a format that repeats their resource. */
 export function recordsOfPiece({ signal, bytes, count }: Batch): number {

@@ -8,6 +8,7 @@ import {
 } from "../../../../src/exporters/alerts/webhook/template.js";
 import { FACT_NAMES, writeFacts } from "../../../../src/exporters/alerts/webhook/written-facts.js";
 import { Batch, encodeTree, SIGNALS } from "../../../../src/plugin.js";
+import { atOnce } from "../../../../src/runtime/work/door.js";
 import { runs } from "../../../support/runs.js";
 import { request } from "../../../support/telemetry/telemetry-arbitraries.js";
 import { rewritten } from "../../../support/telemetry/wire-forms.js";
@@ -41,7 +42,7 @@ it("writes the same facts as an implementation with plain objects", () => {
   fc.assert(
     fc.property(batches, (batch) => {
       const expected = JSON.parse(JSON.stringify(factsOf(batch))) as readonly Record<string, unknown>[];
-      const written = writeFacts(batch);
+      const written = atOnce(writeFacts(batch));
       expect(parse(Buffer.concat([Buffer.from("["), written.json, Buffer.from("]")]))).toEqual(expected);
       for (const [i, facts] of expected.entries()) {
         expect(parse(written.of(i))).toEqual(facts);
