@@ -11,6 +11,7 @@ import { pause } from "#resilience";
 import { type ConnectionLimits, connectionLimits } from "./connection-limits.js";
 import type { ListenAddress } from "./endpoint.js";
 import { leaseServer } from "./listen.js";
+import { isTurnOver, rememberConnection, requestTurn, takeLater } from "./request-bound.js";
 import type { TlsServerConfig } from "./tls-config.js";
 import { loadServerTls, reloadServerTls } from "./tls-load.js";
 
@@ -147,18 +148,24 @@ function createHttpServer(
 function listenersOf(settings: HttpServerSettings, server: NetServer): ServerListener[] {
   const { listener, onContinue, onError = () => {}, cutsBadClients, connections } = settings;
   const listeners: ServerListener[] = [
-    ["request", withHeaderLimit(listener) as ServerListener[1]],
+    ["request", withLimits(listener) as ServerListener[1]],
     ["error", onError as ServerListener[1]],
+    ["connection", rememberConnection],
+    ["secureConnection", rememberConnection],
   ];
-  if (onContinue !== undefined) listeners.push(["checkContinue", withHeaderLimit(onContinue) as ServerListener[1]]);
+  if (onContinue !== undefined) listeners.push(["checkContinue", withLimits(onContinue) as ServerListener[1]]);
   if (cutsBadClients) listeners.push(["clientError", (_error: Error, socket: Duplex) => void socket.destroy()]);
   return connections === undefined ? listeners : [...listeners, ...connectionLimits(server, connections)];
 }
 
-/** Answers requests with too many headers before the listener sees them, and closes their connections. */
-function withHeaderLimit(listener: RequestListener): RequestListener {
+/**
+ * Answers requests with too many headers before the listener sees them, and closes their connections. If the turn of the
+ * event loop has taken too long, others wait.
+ */
+function withLimits(listener: RequestListener): RequestListener {
   return (request, response) => {
     if (request.rawHeaders.length > 2 * MAX_HEADERS) refuseHeaders(request, response);
+    else if (++requestTurn.requests >= requestTurn.checkAt && isTurnOver()) takeLater(listener, request, response);
     else listener(request, response);
   };
 }
