@@ -8,8 +8,8 @@ export interface WorstCase {
   readonly connector?: object;
   /** Requests that grow to more bytes than can be sent in the time of a test: their resource is part of each record. */
   readonly except?: readonly string[];
-  /** Not mended yet: how long a turn takes, where that is more than it may be. */
-  readonly maxTurnMs?: number;
+  /** It works on a request some time after its answer. */
+  readonly worksLaterMs?: number;
   /** Without a queue all slices of a request are sent at once, and each holds its resource: more than others take. */
   readonly maxPeakMiB?: number;
   /** The signal that the connector makes, if it is another one. */
@@ -79,7 +79,7 @@ export const WORST_STAGES: Readonly<Record<string, WorstCase>> = {
   pii: { processor: { pii: {} } },
   redaction: { processor: { redaction: { allow_all_keys: true, blocked_values: ["4[0-9]{12}"] } } },
   groupbyattrs: { processor: { groupbyattrs: { keys: ["k1", "id"] } } },
-  batch: { processor: { batch: { send_batch_max_size: 8192 } } },
+  batch: { worksLaterMs: 300, processor: { batch: { send_batch_max_size: 8192 } } },
   probabilistic_sampler: {
     signals: ["logs", "traces"],
     processor: { probabilistic_sampler: { sampling_percentage: 50 } },
@@ -87,6 +87,7 @@ export const WORST_STAGES: Readonly<Record<string, WorstCase>> = {
   adaptive_sampling: { signals: ["traces"], processor: { adaptive_sampling: {} } },
   tail_sampling: {
     signals: ["traces"],
+    worksLaterMs: 400,
     processor: {
       tail_sampling: {
         decision_wait: "200ms",
@@ -114,9 +115,10 @@ export const WORST_STAGES: Readonly<Record<string, WorstCase>> = {
   delta_to_cumulative: { signals: ["metrics"], processor: { deltatocumulative: {} } },
   log_dedup: {
     signals: ["logs"],
+    worksLaterMs: 1200,
     processor: { logdedup: { interval: "1s", exclude_fields: ["attributes.k1", "body.k1.k2"] } },
   },
-  interval: { signals: ["metrics"], processor: { interval: { interval: "1s" } } },
+  interval: { signals: ["metrics"], worksLaterMs: 1200, processor: { interval: { interval: "1s" } } },
   metrics_generation: {
     signals: ["metrics"],
     processor: {
@@ -141,7 +143,7 @@ export const WORST_STAGES: Readonly<Record<string, WorstCase>> = {
     to: "metrics",
   },
   memory_limiter: { processor: { memory_limiter: { limit_mib: 100_000 } } },
-  groupbytrace: { signals: ["traces"], processor: { groupbytrace: { wait_duration: "200ms" } } },
+  groupbytrace: { signals: ["traces"], worksLaterMs: 400, processor: { groupbytrace: { wait_duration: "200ms" } } },
   versioning: {
     signals: ["logs"],
     processor: {

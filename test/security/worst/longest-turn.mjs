@@ -36,11 +36,14 @@ function watch(/** @type {number} */ before, /** @type {number} */ start) {
   if (isWatching) setImmediate(watch, now, end);
 }
 
-/** The CPU time of a turn without collections of the whole heap. */
+/**
+ * The CPU time of a turn without collections of the whole heap. Their CPU time is not known, so they count as their share
+ * of the time that the turn took.
+ */
 function ownMs(/** @type {{ start: number, end: number, cpuMs: number }} */ { start, end, cpuMs }) {
   const shared = (/** @type {{ start: number, end: number }} */ one) =>
     Math.max(0, Math.min(end, one.end) - Math.max(start, one.start));
-  return Math.max(0, cpuMs - collections.reduce((sum, one) => sum + shared(one), 0));
+  return cpuMs * Math.max(0, 1 - collections.reduce((sum, one) => sum + shared(one), 0) / (end - start));
 }
 
 function result() {

@@ -12,7 +12,9 @@ export interface WorstReceiver {
   readonly path?: string;
   /** Default: `application/json`. */
   readonly type?: string;
-  readonly encoding?: "snappy";
+  readonly encoding?: "snappy" | "x-snappy-framed" | "lz4";
+  /** Whether its requests are compressed already. */
+  readonly isPacked?: true;
   readonly requests: Readonly<Record<string, () => string | Buffer>>;
 }
 
@@ -81,6 +83,16 @@ const REMOTE_WRITE = {
   path: "/api/v1/write",
   encoding: "snappy",
 } as const;
+
+/** Pieces of compressed formats that have no content. */
+const SNAPPY_START = Buffer.from("ff060000734e61507059", "hex");
+const SNAPPY_PADDING = Buffer.from("fe000000", "hex");
+const SNAPPY_NOTHING = Buffer.from("01040000d8ea82a2", "hex");
+const LZ4_START = Buffer.from("04224d186050fb", "hex");
+const LZ4_NOTHING = Buffer.from("0100000000", "hex");
+const LZ4_SKIPPED = Buffer.from("502a4d1800000000", "hex");
+const OTLP_LOGS = { ...OTLP, signals: ["logs"], path: "/v1/logs", isPacked: true } as const;
+const filled = (part: Buffer) => times(Math.floor(MOST_BYTES / part.length), part);
 
 export const WORST_RECEIVERS: Readonly<Record<string, WorstReceiver>> = {
   faro: {
@@ -272,6 +284,24 @@ export const WORST_RECEIVERS: Readonly<Record<string, WorstReceiver>> = {
       "text that is no UTF-8": () =>
         Buffer.concat([utf8('{"resourceLogs":[{"schemaUrl":"'), Buffer.alloc(MOST_BYTES, 0xff), utf8('"}]}')]),
       "lists in lists": () => logList(`{"body":${'{"arrayValue":{"values":['.repeat(60)}${"]}}".repeat(60)}}`),
+    },
+  },
+  "otlp/snappy": {
+    ...OTLP_LOGS,
+    encoding: "x-snappy-framed",
+    requests: {
+      "beginnings of streams": () => filled(SNAPPY_START),
+      padding: () => Buffer.concat([SNAPPY_START, filled(SNAPPY_PADDING)]),
+      "chunks of nothing": () => Buffer.concat([SNAPPY_START, filled(SNAPPY_NOTHING)]),
+    },
+  },
+  "otlp/lz4": {
+    ...OTLP_LOGS,
+    encoding: "lz4",
+    requests: {
+      "blocks of nothing": () => Buffer.concat([LZ4_START, filled(LZ4_NOTHING)]),
+      "frames to skip": () => filled(LZ4_SKIPPED),
+      "frames of nothing": () => filled(Buffer.concat([LZ4_START, Buffer.alloc(4)])),
     },
   },
   "otlp/traces": {
