@@ -55,7 +55,7 @@ export const ROOMS = [
     purpose: "turns of the event loop for work that may take long",
     imports: [],
   },
-  { path: "src/runtime/codecs/", purpose: "checksums and hashes", imports: [] },
+  { path: "src/runtime/codecs/", purpose: "checksums and hashes", imports: ["work"] },
   {
     path: "src/runtime/codecs/compression/",
     purpose: "Content-Encodings: gzip, zstd, snappy, lz4, with limits on decompressed size",
