@@ -374,24 +374,38 @@ export class Agent implements BuiltInHost {
   }
 
   private async shutDown(timeoutMs: number): Promise<void> {
+    const { runner, reloading } = this;
     const ended = () => {};
-    if (this.reloading !== undefined) await this.runner.waitFor(this.reloading.then(ended, ended), timeoutMs);
+    if (reloading !== undefined) await runner.waitFor(reloading.then(ended, ended), timeoutMs);
     this.currentState = "draining";
     this.intakeState.isOpen = false;
-    await this.runner.waitFor(this.drain(), timeoutMs, () => {
+    await runner.waitFor(this.drain(), timeoutMs, () => {
       this.options.logger.warn({ timeoutMs }, "the stop took too long: refusing undelivered data");
       this.abort();
     });
-    const { runner, running } = this;
     if (this.options.exchange !== undefined) await runner.waitFor(this.options.exchange.stop(), STOP_GRACE_MS);
+    await this.stopParts();
+    if (reloading !== undefined) await runner.waitFor(this.stopPartsAfter(reloading.then(ended, ended)), STOP_GRACE_MS);
+    for (const remove of [...this.removeGauges, ...this.healthGauges.values()]) remove();
+    this.currentState = "stopped";
+  }
+
+  private async stopParts(): Promise<void> {
+    const { runner, running } = this;
     await runner.waitFor(this.retiring, STOP_GRACE_MS);
     await runner.waitFor(this.leaving.stopAll(), STOP_GRACE_MS);
     await runner.stopInTime(running.outlets.values());
     await runner.stopInTime(running.journals.values());
     await runner.stopInTime(running.exporters.values());
     for (const extension of [...running.extensions.values()].reverse()) await runner.stopInTime([extension]);
-    for (const remove of [...this.removeGauges, ...this.healthGauges.values()]) remove();
-    this.currentState = "stopped";
+  }
+
+  /** A reload that outlasts a stop still starts parts, or puts former ones back. They are stopped when it has ended. */
+  private async stopPartsAfter(reloaded: Promise<void>): Promise<void> {
+    await reloaded;
+    this.abort();
+    await this.runner.stopInTime(this.running.receivers.values());
+    await this.stopParts();
   }
 
   private async drain(): Promise<void> {

@@ -77,7 +77,8 @@ export class RunningParts {
   }
 
   /** Without an await before the component is added, because a stop would not find it. */
-  private async add<T extends StartedComponent>(to: Map<string, T>, component: T): Promise<T> {
+  private async add<T extends StartedComponent>(to: Map<string, T>, started: T): Promise<T> {
+    const component = stoppedOnce(started);
     if (this.isStopping()) {
       await this.runner.stopAll([component]);
       throw stoppedWhileStarting();
@@ -85,6 +86,12 @@ export class RunningParts {
     to.set(component.id, component);
     return component;
   }
+}
+
+/** A stop of the agent and a reload that fails meanwhile may both stop a component. */
+function stoppedOnce<T extends StartedComponent>(component: T): T {
+  let stopping: Promise<void> | undefined;
+  return { ...component, stop: () => (stopping ??= component.stop()) };
 }
 
 export function stoppedWhileStarting(): Error {

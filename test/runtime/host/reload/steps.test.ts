@@ -151,7 +151,7 @@ class Parts {
 }
 
 /** What happens at a step, besides a record for each receiver. Only a throw takes its place. */
-type Fault = "throws" | "stops the agent" | "aborts the agent" | "gets a record";
+type Fault = "throws" | "stops the agent" | "stops the agent at once" | "aborts the agent" | "gets a record";
 
 class Scene {
   readonly parts = new Parts();
@@ -225,6 +225,7 @@ class Scene {
     this.send("during");
     if (fault === "throws") throw new Error("this step fails");
     if (fault === "stops the agent") void this.agent.stop(500);
+    if (fault === "stops the agent at once") void this.agent.stop(0);
     if (fault === "aborts the agent") this.agent.abort();
   }
 
@@ -282,7 +283,13 @@ async function tryFault(before: Versions, after: Versions, fault: Fault, at: num
 }
 
 describe("a reload", () => {
-  const faults: readonly Fault[] = ["throws", "stops the agent", "aborts the agent", "gets a record"];
+  const faults: readonly Fault[] = [
+    "throws",
+    "stops the agent",
+    "stops the agent at once",
+    "aborts the agent",
+    "gets a record",
+  ];
 
   it.each(faults)("of every kind of part runs the old config or the new one, whole, if a step %s", async (fault) => {
     for (const [before, after] of [
