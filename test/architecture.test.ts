@@ -295,9 +295,9 @@ const FIELD_LOOPS = [
 const TAG_TABLES = [
   "src/runtime/otlp/bytes/messages.ts",
   "src/runtime/traces/jaeger-proto.ts",
+  "src/runtime/traces/zipkin-span.ts",
   "src/receivers/prometheus/exposition/client-model.ts",
   "src/exporters/prometheus/remote-write/tags.ts",
-  "src/runtime/traces/zipkin-proto.ts",
 ];
 /** Imports of a file that reads or writes protobuf or thrift. */
 const WIRE_ROOMS =

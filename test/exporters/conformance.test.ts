@@ -40,7 +40,7 @@ import { sumologicExporter } from "../../src/exporters/vendors/sumologic/compone
 import { zipkinExporter } from "../../src/exporters/zipkin/component.js";
 import { Batch, batchFromJson, type ExporterFactory, type Signal } from "../../src/plugin.js";
 import { useEnvironment } from "../../src/runtime/system/environment.js";
-import { JAEGER_GRPC_PATH } from "../../src/runtime/traces/jaeger-tags.js";
+import { JAEGER_GRPC_PATH } from "../../src/runtime/traces/jaeger-proto.js";
 import { type BackendAnswer, exporterConformance, type TestBackend } from "../../src/testing.js";
 import { CONDITION_LIMIT_MS } from "../support/limits.js";
 import { startSink } from "../support/otlp-sink.js";

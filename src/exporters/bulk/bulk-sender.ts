@@ -7,7 +7,15 @@ import { HttpPoster, PostersInTurn, plainText } from "#net/sending";
 import { WireWriter } from "#otlp/bytes";
 import { jsonText } from "#otlp/json";
 import { SliceTimer } from "#work";
-import { type Batch, type ExporterContext, isRefusal, Refusal, type SendOptions } from "../../plugin.js";
+import {
+  type Batch,
+  type Exporter,
+  type ExporterContext,
+  isRefusal,
+  Refusal,
+  type SendOptions,
+  type Signal,
+} from "../../plugin.js";
 
 /** The fields of a document; undefined ones are left out. */
 export type DocumentSource = Record<string, unknown>;
@@ -36,7 +44,7 @@ export interface UnfitRecords {
   readonly problem: string;
 }
 
-export interface BulkSenderSettings {
+interface BulkSenderSettings {
   /** URLs of the servers, without `_bulk`. */
   readonly urls: readonly URL[];
   readonly client: HttpClientConfig;
@@ -55,7 +63,7 @@ const MEAN_GROWTH = 4;
 const FILTER_PATH = "errors,items.*.status,items.*.error.type,items.*.error.reason";
 
 /** Sends documents with the bulk API of Elasticsearch and OpenSearch, which reports a status for each document. */
-export class BulkSender {
+class BulkSender {
   private readonly settings: BulkSenderSettings;
   private readonly context: ExporterContext;
   private readonly servers: PostersInTurn;
@@ -277,4 +285,41 @@ class BulkOutcome {
     const kind = chosen.kind === "permanent" ? "transient" : chosen.kind;
     return copyRefusal(chosen, { kind, undelivered: { marks: this.marks, isOutage: false } });
   }
+}
+
+/** Makes the documents of a batch at the time `now`. */
+type DocumentsOf = (batch: Batch, now: number) => Iterable<BulkDocument | UnfitRecords>;
+
+/** Stores the documents of a batch in any server with the bulk API. */
+export class BulkExporter implements Exporter {
+  private readonly documentsOf: DocumentsOf;
+  private readonly context: ExporterContext;
+  private readonly sender: BulkSender;
+
+  constructor(settings: BulkSenderSettings, context: ExporterContext, documentsOf: DocumentsOf) {
+    this.documentsOf = documentsOf;
+    this.context = context;
+    this.sender = new BulkSender(settings, context);
+  }
+
+  get metadataKeys(): readonly string[] {
+    return this.sender.metadataKeys;
+  }
+
+  start(): Promise<void> {
+    return this.sender.start();
+  }
+
+  async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
+    await this.sender.send(this.documentsOf(batch, this.context.clock.now()), batch, abort, options);
+  }
+
+  async stop(): Promise<void> {
+    this.sender.stop();
+  }
+}
+
+/** Only a log record has a body that could become the document. */
+export function refusesBodymap(mode: string, signal: Signal): string | undefined {
+  return mode === "bodymap" && signal !== "logs" ? "the mapping mode bodymap is only for logs" : undefined;
 }

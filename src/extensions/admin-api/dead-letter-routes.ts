@@ -4,9 +4,16 @@ import { type Admin, AdminError, type Entry, type RevealOptions, withIsoTimes } 
 import { requireRole } from "./access.js";
 import { readLines } from "./body.js";
 import { actorName, operatorFields, requiredReason } from "./operator.js";
-import { FILTERS, readDeadLetterQuery, readFlag, readNumber } from "./parameters.js";
+import {
+  FILTERS,
+  readDeadLetterQuery,
+  readFilters,
+  readFlag,
+  readNumber,
+  readSelection,
+  selectionFields,
+} from "./parameters.js";
 import { type ApiRoute, type RouteRequest, route, view } from "./route.js";
-import { readFilters, readSelection, selectionFields } from "./selection-body.js";
 
 const PAGING = ["limit", "cursor", "order"];
 const FILTERS_ONLY = FILTERS.filter((name) => !PAGING.includes(name));

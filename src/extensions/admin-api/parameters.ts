@@ -1,4 +1,5 @@
-import { DEAD_LETTER_QUERY, type DeadLetterQuery, RECORD_FILTERS } from "#contract/operations";
+import { z } from "zod";
+import { DEAD_LETTER_QUERY, type DeadLetterQuery, RECORD_FILTERS, type Selection } from "#contract/operations";
 import { badRequest, HttpError } from "./http-error.js";
 import type { Actor } from "./operator.js";
 
@@ -76,4 +77,37 @@ export function readFlag(name: string, value: string | undefined): boolean {
   if (value === undefined || value === "false") return false;
   if (value === "true" || value === "") return true;
   throw badRequest(`${name} must be true or false`);
+}
+
+/** A selection of dead letters: ids, a query, or explicitly all. */
+export const selectionFields = {
+  ids: z.array(z.string()).optional(),
+  query: z.record(z.string(), z.unknown()).optional(),
+  all: z.boolean().optional(),
+  dryRun: z.boolean().optional(),
+  dry_run: z.boolean().optional().meta({ description: "The older spelling of dryRun." }),
+};
+
+interface SelectionBody {
+  readonly ids?: readonly string[] | undefined;
+  readonly query?: Readonly<Record<string, unknown>> | undefined;
+  readonly all?: boolean | undefined;
+}
+
+export function readSelection({ ids, query, all }: SelectionBody, actor: Actor): Selection {
+  if (ids !== undefined) {
+    if (query !== undefined || all) throw badRequest("give ids or a query, not both");
+    return { ids };
+  }
+  const filters = readFilters(query, actor);
+  const isEmpty = Object.keys(filters).length === 0;
+  if (isEmpty && !all) throw badRequest('nothing is selected: give ids or a query, or "all": true for everything');
+  return { query: filters };
+}
+
+export function readFilters(query: SelectionBody["query"] = {}, actor: Actor): DeadLetterQuery {
+  const unknown = Object.keys(query).find((name) => !FILTERS.includes(name));
+  if (unknown !== undefined)
+    throw badRequest(`query: unknown filter ${JSON.stringify(unknown)}; there are: ${FILTERS.join(", ")}`);
+  return readDeadLetterQuery(query, actor);
 }

@@ -3,9 +3,8 @@ import { OPERATIONS } from "#contract/api";
 import { type Admin, AdminError, type ReplayJob } from "#contract/operations";
 import { badRequest } from "./http-error.js";
 import { type Actor, actorName, operatorFields } from "./operator.js";
-import { readNumber, requireReveal } from "./parameters.js";
+import { readNumber, readSelection, requireReveal, selectionFields } from "./parameters.js";
 import { type ApiRoute, type RouteAnswer, type RouteRequest, route, view } from "./route.js";
-import { readSelection, selectionFields } from "./selection-body.js";
 
 const replayBody = z.strictObject({
   ...selectionFields,

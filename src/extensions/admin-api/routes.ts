@@ -1,19 +1,25 @@
+import { ADMIN_ROLES } from "#contract/api";
 import { configRoutes } from "./config-routes.js";
-import { consoleRoute, meRoute } from "./console/console-routes.js";
 import { deadLetterRoutes } from "./dead-letter-routes.js";
 import { insightRoutes } from "./insight/insight-routes.js";
 import { agentRoutes, agentsRoutes, auditRoutes, liveRoutes, receiverRoutes } from "./live/agent-routes.js";
-import { ottlRoutes } from "./live/ottl-routes.js";
 import { rehearsalRoutes } from "./live/rehearsal-routes.js";
-import { sampleRoutes } from "./live/sample-routes.js";
+import { ottlRoutes, sampleRoutes } from "./live/sample-routes.js";
 import { tapRoutes } from "./live/tap-routes.js";
+import { FILTERS } from "./parameters.js";
 import { exporterRoutes } from "./queues/exporter-routes.js";
 import { queueRoutes } from "./queues/queue-routes.js";
 import { rehydrationRoutes } from "./queues/rehydration-routes.js";
-import { replayRoutes } from "./replay-routes.js";
-import type { ApiRoute } from "./route.js";
+import { REPLAY_KEYS, replayRoutes } from "./replay-routes.js";
+import { type ApiRoute, route, view } from "./route.js";
 
 export const API_ROOT = "/api/v1";
+
+/** Answers who the caller is: the name in the audit, and the roles. */
+const meRoute = route({ at: "GET /me" }, { needs: "nothing", query: [] }, ({ actor }) => {
+  const { name, roles, isOwner = false } = actor;
+  return { body: { name, roles: ADMIN_ROLES.filter((role) => roles.has(role)), owner: isOwner } };
+});
 
 /** All routes of the API except its root. `docs/openapi.yaml` describes the same routes. */
 export const ROUTES: readonly ApiRoute[] = [
@@ -84,4 +90,17 @@ function decodeSegment(segment: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Answers what the console needs first: its config, and the routes of this API. */
+function consoleRoute(routes: () => readonly ApiRoute[]): ApiRoute {
+  return view("GET /console", { needs: "nothing", query: [] }, ({ traceUrl, actor }) => ({
+    body: {
+      ...(traceUrl !== undefined && { traceUrl }),
+      routes: routes().map(({ method, path }) => `${method} ${path}`),
+      filters: FILTERS,
+      replay: REPLAY_KEYS,
+      roles: [...actor.roles],
+    },
+  }));
 }

@@ -11,14 +11,13 @@ import type { BuiltInReceiverContext } from "#contract/built-in";
 import { ERROR_CODES, errorMessage, toRefusal } from "#contract/errors";
 import { reasonLog, type SourceHealth } from "#contract/operations";
 import { waitAtMost } from "#contract/time";
-import { backoff, ReadLoop, withTimeout } from "#resilience";
-import { limitedLog, type Refusal, type Setback } from "../../plugin.js";
+import { atIntervals, backoff, ReadLoop, withTimeout } from "#resilience";
+import { type Clock, limitedLog, type Refusal, type Setback } from "../../plugin.js";
 import type { AwsSqsReceiverConfig } from "./config.js";
 import { DeadLetterQueue } from "./dead-letter-queue.js";
 import { Deletions } from "./deletions.js";
 import { type HeldMessage, HeldMessages, REQUEST_LIMIT_MS } from "./held-messages.js";
 import { type ReceivedMessage, readMessages, receiveCount, SqsMessage, SYSTEM_ATTRIBUTES } from "./incoming-message.js";
-import { watchQueue } from "./queue-watch.js";
 
 /** The limit of SQS. */
 const MAX_MESSAGES = 10;
@@ -268,5 +267,38 @@ class MessageGroups {
       if (group.waiting === 0) this.groups.delete(id);
     });
     await group.last;
+  }
+}
+
+const INTERVAL_MS = 10_000;
+
+/**
+ * Asks at intervals how many messages wait, and where SQS moves those that are not deleted. An agent without the
+ * permission for that goes without. The returned function ends it.
+ */
+function watchQueue(queue: SqsQueue, health: SourceHealth, clock: Clock): () => void {
+  const stopping = new AbortController();
+  const AttributeNames = ["ApproximateNumberOfMessages", "RedrivePolicy"];
+  const measure = async (abort: AbortSignal) => {
+    const { Attributes = {} } = await queue.call("GetQueueAttributes", { AttributeNames }, abort);
+    const { ApproximateNumberOfMessages: lag, RedrivePolicy: policy } = Attributes as Record<string, string>;
+    if (lag !== undefined && Number.isFinite(Number(lag))) health.setLag(Number(lag));
+    health.describe(redriveFacts(policy));
+  };
+  // The requests for messages say what is wrong.
+  void atIntervals({ first: 0, interval: INTERVAL_MS }, clock, stopping.signal, () =>
+    withTimeout(REQUEST_LIMIT_MS, clock, [stopping.signal], measure).catch(() => {}),
+  );
+  return () => stopping.abort();
+}
+
+/** The redrive policy of a queue: after how many deliveries SQS moves a message, and where to. */
+function redriveFacts(policy: string | undefined): Readonly<Record<string, string | number>> {
+  try {
+    const { maxReceiveCount, deadLetterTargetArn } = JSON.parse(policy ?? "{}") as Record<string, unknown>;
+    if (deadLetterTargetArn === undefined) return {};
+    return { max_receive_count: Number(maxReceiveCount), dead_letter_queue: String(deadLetterTargetArn) };
+  } catch {
+    return {};
   }
 }

@@ -2,10 +2,9 @@ import { loadClientTls } from "#net";
 import { PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
 import { fieldsOf, listOf, type ObjectFields, textOf } from "#text/json";
 import { defineReceiver, type ReceiverContext } from "../../plugin.js";
-import { type DockerStatsConfig, dockerStatsSchema } from "./config.js";
+import { type DockerStatsConfig, dockerStatsSchema, imageFilter } from "./config.js";
 import { addInspection, addStats } from "./container-points.js";
 import { DockerApi, parseDockerEndpoint } from "./docker-api.js";
-import { imageFilter } from "./image-filter.js";
 import { DOCKER_METRICS } from "./metrics.js";
 
 /** Metrics about Docker's running containers. */

@@ -1,11 +1,10 @@
 import { PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
 import { defineReceiver, type ReceiverContext, StartError } from "../../plugin.js";
 import { type HostMetricsConfig, hostMetricsSchema } from "./config.js";
-import { diskScraper, filesystemScraper, networkScraper } from "./device-scrapers.js";
+import { diskScraper, filesystemScraper, MountUsage, networkScraper } from "./device-scrapers.js";
 import { HostEntityEvents } from "./entity-events.js";
 import { HostFiles } from "./host-files.js";
 import { originOf, type ScraperName } from "./metrics.js";
-import { MountUsage } from "./mount-usage.js";
 import { listProcesses, processScraper } from "./process-scraper.js";
 import {
   cpuScraper,

@@ -6,9 +6,8 @@ import { PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving"
 import { isTimedOut, TimeoutError, withTimeout } from "#resilience";
 import { defineReceiver } from "../../plugin.js";
 import { certificateAttributes, secondsLeft } from "./certificate.js";
-import { type CheckTargetConfig, type HttpCheckConfig, httpCheckSchema } from "./config.js";
+import { type CheckTargetConfig, HTTP_CHECK_METRICS, type HttpCheckConfig, httpCheckSchema } from "./config.js";
 import { bareUrl, type CheckAnswer, type CheckPhases, HttpCheckClient, urlCredentials } from "./http-check-client.js";
-import { HTTP_CHECK_METRICS } from "./metrics.js";
 import { AnswerBody, compileValidations, type Validation } from "./validations.js";
 
 /** Checks whether HTTP servers answer, and how. */

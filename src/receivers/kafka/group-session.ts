@@ -3,14 +3,16 @@ import {
   type KafkaClient,
   type KafkaConsumer,
   type KafkaConsumerOptions,
+  type KafkaGroupMember,
+  type KafkaMemberShare,
   type KafkaRecordSet,
+  type KafkaTopicMetadata,
   kafkaErrorIds,
   kafkaErrorMessage,
 } from "#brokers";
 import { waitAtMost } from "#contract/time";
 import { pause } from "#resilience";
 import { type ComponentContext, limitedLog } from "../../plugin.js";
-import { assignPartitions } from "./assign-partitions.js";
 import type { KafkaReceiverConfig } from "./config.js";
 import { Partition, partitionKey } from "./partition.js";
 import { PartitionFetcher } from "./partition-fetcher.js";
@@ -281,4 +283,32 @@ function isUnknownTopic(error: unknown): boolean {
 function isRebalance(error: unknown): boolean {
   const ids = kafkaErrorIds(error);
   return ids.some((id) => /REBALANCE_IN_PROGRESS|ILLEGAL_GENERATION|UNKNOWN_MEMBER_ID/.test(id));
+}
+
+/**
+ * Distributes the partitions of every topic evenly among the group members that read the topic. Agents of one group may
+ * read different topics.
+ */
+export function assignPartitions(
+  _self: string,
+  members: ReadonlyMap<string, KafkaGroupMember>,
+  _topics: ReadonlySet<string>,
+  metadata: { readonly topics: ReadonlyMap<string, Pick<KafkaTopicMetadata, "partitionsCount">> },
+): KafkaMemberShare[] {
+  // All members compute the same order, so a partition mostly stays with its member.
+  const ids = [...members.keys()].toSorted();
+  const shares = new Map(ids.map((memberId) => [memberId, { memberId, assignments: new Map() } as KafkaMemberShare]));
+  const topics = new Set([...members.values()].flatMap((member) => member.topics ?? []));
+  let turn = 0;
+  for (const topic of [...topics].toSorted()) {
+    const readers = ids.filter((id) => members.get(id)?.topics?.includes(topic));
+    const count = metadata.topics.get(topic)?.partitionsCount ?? 0;
+    for (let partition = 0; partition < count; partition++) {
+      const { assignments } = shares.get(readers[turn++ % readers.length]!)!;
+      const own = assignments.get(topic) ?? { topic, partitions: [] };
+      own.partitions.push(partition);
+      assignments.set(topic, own);
+    }
+  }
+  return [...shares.values()];
 }

@@ -8,9 +8,8 @@ export {
 } from "./archive-source.js";
 export { ArchivedObjects, type FetchedObject } from "./archived-objects.js";
 export { folderSource } from "./folder-source.js";
-export { type ObjectName, parseObjectName } from "./object-name.js";
 export { OrderedWork } from "./ordered-work.js";
 export { HOUR_PARTITIONS, MINUTE_PARTITIONS, partitionFormatProblem } from "./partitions.js";
-export { readObject } from "./read-object.js";
+export { type ObjectName, parseObjectName, readObject } from "./read-object.js";
 export { s3Source } from "./s3-source.js";
 export { type ArchiveSelection, baseOf, type WalkedObject, type WalkPosition } from "./walk-archive.js";

@@ -1,8 +1,15 @@
 /** Brokers: connections, messages, duplicates, and state that several agents share. */
 
 export { NATS_CLIENTS, natsConnectionKeys, natsStreamKeys } from "./clients/nats-config.js";
-export { NatsLink, type NatsSession, natsErrorMessage, withoutCredentials } from "./clients/nats-link.js";
-export { ensureNatsStream, hasNatsCode, isNatsHeader } from "./clients/nats-stream.js";
+export {
+  ensureNatsStream,
+  hasNatsCode,
+  isNatsHeader,
+  NatsLink,
+  type NatsSession,
+  natsErrorMessage,
+  withoutCredentials,
+} from "./clients/nats-link.js";
 export { REDIS_CLIENT, redisConnectionKeys } from "./clients/redis-config.js";
 export { connectRedis, isRedisError, isRedisReady, redisErrorMessage, redisProblem } from "./clients/redis-link.js";
 export type { Dedup } from "./dedup/dedup.js";
@@ -53,8 +60,13 @@ export { keyHeader, keyOfRecord } from "./messages/message-key.js";
 export { rejectOnAbort, sendAll } from "./messages/reject-on-abort.js";
 export { entryKeys, type WrittenMessage, writeMessages } from "./messages/write-messages.js";
 export { OldestFirstMap } from "./oldest-first-map.js";
-export { closeConnection, RABBITMQ_CLIENT, RabbitClient, rabbitConnection } from "./rabbitmq/connection.js";
-export { ReturnedMessages } from "./rabbitmq/returned-messages.js";
+export {
+  closeConnection,
+  RABBITMQ_CLIENT,
+  RabbitClient,
+  ReturnedMessages,
+  rabbitConnection,
+} from "./rabbitmq/connection.js";
 export {
   checkSharedState,
   SharedRedis,
@@ -62,5 +74,10 @@ export {
   sharedRedisOf,
   sharedStateKeys,
 } from "./shared/shared-redis.js";
-export { BrokerReceiver, type BrokerSource, type OpenSources, type SourceServices } from "./sources/broker-receiver.js";
-export { maxLagKey } from "./sources/max-lag.js";
+export {
+  BrokerReceiver,
+  type BrokerSource,
+  maxLagKey,
+  type OpenSources,
+  type SourceServices,
+} from "./sources/broker-receiver.js";

@@ -17,7 +17,7 @@ export {
   protectionOf,
 } from "./endpoint.js";
 export { type HttpClientConfig, httpClientDefaults, httpClientKeys, httpHeaders } from "./http-client-keys.js";
-export { addressOfUrl, openRequest } from "./http-request.js";
+export { addressOfUrl, openRequest, parseAnswer, readAnswer } from "./http-request.js";
 export { type HttpServerPlace, type ListeningServer, startHttpServer } from "./http-server.js";
 export { Http1Client } from "./http1/client.js";
 export type { Http1Answer } from "./http1/connection.js";
@@ -33,7 +33,6 @@ export {
   startUnlessPortTaken,
 } from "./listen.js";
 export { proxyFromEnvironment, proxyOfUrl, useProxyEnvironment } from "./proxy/proxy.js";
-export { parseAnswer, readAnswer } from "./read-answer.js";
 export { SharedSockets } from "./shared-sockets.js";
 export { type SimpleHttpResponse, startSimpleHttpServer } from "./simple-http-server.js";
 export { type TlsClientConfig, type TlsServerConfig, tlsClient, tlsServer } from "./tls-config.js";

@@ -5,7 +5,7 @@ import { jaegerExporter } from "../../../src/exporters/jaeger/component.js";
 import { clientConfig, jaegerExporterSchema } from "../../../src/exporters/jaeger/config.js";
 import { postSpansOf } from "../../../src/exporters/jaeger/post-spans.js";
 import { batchFromJson } from "../../../src/plugin.js";
-import { JAEGER_GRPC_PATH } from "../../../src/runtime/traces/jaeger-tags.js";
+import { JAEGER_GRPC_PATH } from "../../../src/runtime/traces/jaeger-proto.js";
 import { anyCharacter } from "../../support/any-character.js";
 import { runs } from "../../support/runs.js";
 import { decodeJaeger } from "../../support/telemetry/jaeger-proto.js";

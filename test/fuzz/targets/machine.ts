@@ -1,14 +1,18 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { hostMetricsSchema } from "../../../src/receivers/host-metrics/config.js";
-import { diskScraper, filesystemScraper, networkScraper } from "../../../src/receivers/host-metrics/device-scrapers.js";
+import {
+  diskScraper,
+  filesystemScraper,
+  MountUsage,
+  networkScraper,
+} from "../../../src/receivers/host-metrics/device-scrapers.js";
 import { HostFiles } from "../../../src/receivers/host-metrics/host-files.js";
 import { HOST_METRICS, SCRAPER_NAMES } from "../../../src/receivers/host-metrics/metrics.js";
-import { MountUsage } from "../../../src/receivers/host-metrics/mount-usage.js";
 import { processScraper } from "../../../src/receivers/host-metrics/process-scraper.js";
 import * as system from "../../../src/receivers/host-metrics/system-scrapers.js";
 import { certificateAttributes } from "../../../src/receivers/http-check/certificate.js";
-import { HTTP_CHECK_METRICS } from "../../../src/receivers/http-check/metrics.js";
+import { HTTP_CHECK_METRICS } from "../../../src/receivers/http-check/config.js";
 import { AnswerBody, compileValidations } from "../../../src/receivers/http-check/validations.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import {

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { decodeTree } from "../../../src/plugin.js";
 import { dockerStatsReceiver } from "../../../src/receivers/docker-stats/component.js";
-import { imageFilter } from "../../../src/receivers/docker-stats/image-filter.js";
+import { imageFilter } from "../../../src/receivers/docker-stats/config.js";
 import { TestIntake } from "../../../src/testing.js";
 import { listeningLogger } from "../../exporters/support.js";
 import { until } from "../../support/until.js";

@@ -1,6 +1,6 @@
 import type { StatsFs } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { MountUsage } from "../../../src/receivers/host-metrics/mount-usage.js";
+import { MountUsage } from "../../../src/receivers/host-metrics/device-scrapers.js";
 import { FakeClock } from "../../support/fake-clock.js";
 
 describe("the use of mounted file systems", () => {

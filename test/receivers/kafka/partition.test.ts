@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { assignPartitions } from "../../../src/receivers/kafka/assign-partitions.js";
+import { assignPartitions } from "../../../src/receivers/kafka/group-session.js";
 import { Partition, type UnsettledMessage } from "../../../src/receivers/kafka/partition.js";
 
 describe("a partition of Kafka", () => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { FNV64_START, fnv64 } from "../../../src/runtime/codecs/fnv.js";
+import { FNV64_START, fnv64 } from "../../../src/runtime/codecs/hashes.js";
 
 describe("fnv64", () => {
   it("is the product with the prime for every byte, from any state", () => {

@@ -18,7 +18,7 @@ import {
   defineBuiltInExtension,
   defineBuiltInReceiver,
 } from "../../../src/runtime/contract/built-in/define.js";
-import { authReference } from "../../../src/runtime/contract/schema/auth-reference.js";
+import { authReference } from "../../../src/runtime/contract/schema/schema.js";
 import { type Agent, AgentStartError } from "../../../src/runtime/host/agent.js";
 import { agentOf } from "../../support/agent.js";
 import { logs } from "../../support/telemetry/batches.js";

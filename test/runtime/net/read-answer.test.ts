@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, get, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { parseAnswer, readAnswer } from "../../../src/runtime/net/read-answer.js";
+import { parseAnswer, readAnswer } from "../../../src/runtime/net/http-request.js";
 
 /** Returns the beginning of a server's answer. */
 async function answerOf(respond: (response: ServerResponse) => void): Promise<IncomingMessage> {

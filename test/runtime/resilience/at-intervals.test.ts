@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { atIntervals } from "../../../src/runtime/resilience/at-intervals.js";
+import { atIntervals } from "../../../src/runtime/resilience/waits.js";
 import { FakeClock } from "../../../src/testing.js";
 
 /** Work that takes as long as the test wants. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { backoff } from "../../../src/runtime/resilience/backoff.js";
+import { backoff } from "../../../src/runtime/resilience/waits.js";
 
 const settings = fc
   .record({ first: fc.integer({ min: 1, max: 10_000 }), factor: fc.integer({ min: 1, max: 10_000 }) })

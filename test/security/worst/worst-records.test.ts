@@ -9,7 +9,7 @@ import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { SIGNALS, type Signal } from "../../../src/plugin.js";
 import { compress } from "../../../src/runtime/codecs/compression/door.js";
-import { JAEGER_GRPC_PATH } from "../../../src/runtime/traces/jaeger-tags.js";
+import { JAEGER_GRPC_PATH } from "../../../src/runtime/traces/jaeger-proto.js";
 import { GrpcJsServer } from "../../exporters/grpc-server.js";
 import { type AgentProcess, adminToken, startAgentProcess } from "../../support/agent-process.js";
 import { TEST_LIMIT_MS } from "../../support/limits.js";

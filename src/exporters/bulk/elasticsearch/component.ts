@@ -1,6 +1,6 @@
 import { defineBuiltInExporter } from "#contract/built-in";
 import { SIGNALS } from "../../../plugin.js";
-import { BulkExporter, refusesBodymap } from "../bulk-exporter.js";
+import { BulkExporter, refusesBodymap } from "../bulk-sender.js";
 import { type ElasticsearchConfig, elasticsearchSchema, serversOf } from "./config.js";
 import { documentsOf } from "./documents.js";
 

@@ -1,5 +1,5 @@
 import { defineBuiltInExporter } from "#contract/built-in";
-import { BulkExporter, refusesBodymap } from "../bulk-exporter.js";
+import { BulkExporter, refusesBodymap } from "../bulk-sender.js";
 import { type OpenSearchConfig, openSearchSchema } from "./config.js";
 import { documentsOf } from "./documents.js";
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type AgentInspection, sampleTraffic, type TapBudget } from "#contract/operations";
-import type { Batch, Clock } from "../../../plugin.js";
+import { type ContextName, isOttlError } from "#ottl";
+import { type Batch, type Clock, isMalformed, SIGNALS } from "../../../plugin.js";
 import type { EventSource, EventStream } from "../events.js";
 import { badRequest, HttpError } from "../http-error.js";
 import { operatorFields, requiredReason } from "../operator.js";
@@ -97,3 +98,36 @@ function sendBatch(stream: EventStream, { signal, bytes, count }: Batch, receive
   // Base64 needs no escaping, so the payload is not put through JSON.stringify: that would cost more than all the rest.
   return stream.sendJson("batch", `${head.slice(0, -1)},"payload":"${payload}"}`) ? 0 : count - 1;
 }
+
+const MAX_STATEMENTS = 100;
+const CONTEXTS = ["resource", "scope", "log", "span", "spanevent", "metric", "datapoint", "exemplar"] as const;
+
+const json = z.record(z.string(), z.unknown());
+
+const ottlBody = z
+  .strictObject({
+    context: z.enum(CONTEXTS satisfies readonly ContextName[]).optional(),
+    signal: z.enum(SIGNALS).optional(),
+    statements: z.array(z.string()).max(MAX_STATEMENTS).optional(),
+    condition: z.string().optional(),
+    record: json,
+    resource: json.optional(),
+    scope: json.optional(),
+  })
+  .refine(({ statements, condition }) => (statements === undefined) !== (condition === undefined), {
+    error: "give statements or a condition",
+  });
+
+/** Tries OTTL statements on a record in the request. The agent itself is not affected. */
+export const ottlRoutes: readonly ApiRoute[] = [
+  route({ at: "POST /ottl", role: "view" }, { needs: "nothing", takes: ottlBody }, async ({ body, trials }) => {
+    const trial = await body();
+    try {
+      return { json: await trials.run(trial) };
+    } catch (error) {
+      if (isMalformed(error)) throw badRequest(`record: this is not OTLP: ${error.message}`);
+      if (isOttlError(error)) throw badRequest(error.message);
+      throw error;
+    }
+  }),
+];

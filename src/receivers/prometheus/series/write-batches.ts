@@ -8,9 +8,9 @@ import {
 } from "#otlp/metric-tags";
 import { OWNER_TAG, RESOURCE_CONTAINER_TAG, SCHEMA_URL_TAG, SCOPE_CONTAINER_TAG, SCOPE_ITEM_TAG } from "#otlp/tags";
 import { Batch } from "../../../plugin.js";
+import { NanosecondsWriter, writeTime } from "./exemplar.js";
 import type { Metric, ScrapedScope } from "./metrics.js";
 import type { ScrapeSeries } from "./scrape-series.js";
-import { NanosecondsWriter, writeTime } from "./write-time.js";
 
 /** A larger scrape becomes several batches, which are encoded and handed in one at a time. */
 const MAX_BATCH_BYTES = 2 * 1024 * 1024;

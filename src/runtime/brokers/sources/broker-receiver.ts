@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { Receiver, ReceiverContext } from "#contract";
 import { SIGNALS, type Signal } from "#otlp/signals";
 import type { Dedup } from "../dedup/dedup.js";
@@ -72,3 +73,8 @@ export class BrokerReceiver implements Receiver {
 }
 
 type DedupConfig = Parameters<typeof createDedup>[0];
+
+/** The key `max_lag` of receivers that know how many messages wait at their source. */
+export const maxLagKey = z.number().int().min(0).default(10_000).meta({
+  description: "The receiver is DEGRADED while more messages wait at a source. 0: not looked at.",
+});

@@ -1,7 +1,7 @@
 import { isRefusal, Refusal } from "#contract/errors";
 import type { SqsClient } from "./sqs-client.js";
+import { refusalOfSqs } from "./sqs-client.js";
 import { queueNameOf, type SqsQueueAddress } from "./sqs-config.js";
-import { refusalOfSqs } from "./sqs-errors.js";
 
 /** The limit of SQS for entries of a batch. */
 const MAX_ENTRIES = 10;

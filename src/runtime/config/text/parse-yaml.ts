@@ -11,13 +11,13 @@ import {
   type Scalar,
 } from "yaml";
 import { asDouble, type Value } from "#otlp/bytes";
-import { expandKeys } from "./expand-keys.js";
 import {
   listNode,
   type MapEntry,
   mapNode,
   mergeNodes,
   type Node,
+  type OnConflict,
   type ScalarNode,
   type Span,
   scalarNode,
@@ -294,4 +294,32 @@ function exactNumber(text: string, value: number, tag: string | undefined): Valu
   const exact = BigInt(octal.toLowerCase()) * (written.startsWith("-") ? -1n : 1n);
   const fits = exact >= -(2n ** 63n) && exact < 2n ** 64n;
   return fits ? BigInt.asIntN(64, exact) : asDouble(value);
+}
+
+/**
+ * Expands keys such as `service::pipelines` to nested maps, as the Collector does. Keys inside lists are not expanded,
+ * as in the Collector. `onConflict` is called for a value that is written in both forms.
+ */
+function expandKeys(node: Node, onConflict: OnConflict): Node {
+  if (node.kind !== "map") return node;
+  const entries = new Map<string, MapEntry>();
+  for (const [name, { key, value }] of node.entries) {
+    const [first, ...rest] = keyPath(name);
+    const expanded = nested(rest, key, expandKeys(value, onConflict));
+    const earlier = entries.get(first);
+    if (earlier !== undefined && !(earlier.value.kind === "map" && expanded.kind === "map"))
+      onConflict(first, earlier.key, key);
+    entries.set(first, { key, value: earlier ? mergeNodes(earlier.value, expanded, onConflict) : expanded });
+  }
+  return mapNode(node, entries);
+}
+
+/** The path that a key stands for. A key with an empty part around its `::` stays as it is. */
+function keyPath(name: string): readonly [string, ...string[]] {
+  const path = name.split("::");
+  return path.includes("") ? [name] : (path as [string, ...string[]]);
+}
+
+function nested(path: readonly string[], key: Span, value: Node): Node {
+  return path.reduceRight((inner, name) => mapNode(key, new Map([[name, { key, value: inner }]])), value);
 }

@@ -4,14 +4,13 @@ export { validateRejection, validateSetback } from "../delivery.js";
 export {
   assertObservable,
   assertSubscription,
+  checkComponent,
   checkHandedIn,
   checkOutput,
   guardStream,
   type OutputRules,
   RecordGrowth,
 } from "./check.js";
-export { checkComponent } from "./check-component.js";
-export { GarbageCollection } from "./garbage-collection.js";
+export type { PluginTracker } from "./guard-exporter.js";
 export { guardExporter } from "./guard-exporter.js";
-export { DELIVERY_LOST, LostDeliveries } from "./lost-deliveries.js";
-export type { PluginTracker } from "./plugin-tracker.js";
+export { DELIVERY_LOST, GarbageCollection, LostDeliveries } from "./lost-deliveries.js";

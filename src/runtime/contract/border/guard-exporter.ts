@@ -5,7 +5,6 @@ import { errorMessage } from "../errors/error-message.js";
 import type { Exporter, SendOptions } from "../exporter.js";
 import { limitedLog } from "../limited-log.js";
 import type { Logger } from "../observability.js";
-import type { PluginTracker } from "./plugin-tracker.js";
 
 /** Services for guarding a plugin's exporter. */
 interface ExporterGuardServices {
@@ -55,4 +54,17 @@ function isMistake(error: unknown): boolean {
   } catch {
     return true;
   }
+}
+
+/**
+ * Records which plugin's code is running, so that the watchdog can name it if it hangs. This costs one write to memory.
+ */
+export interface PluginTracker {
+  /** Returns a number for the component; 0 stands for none. */
+  register(component: string): number;
+  /**
+   * To be called when the component's code begins. Returns what was running before, which must be entered again
+   * afterwards.
+   */
+  enter(component: number): number;
 }

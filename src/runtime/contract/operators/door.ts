@@ -10,9 +10,10 @@ export {
   type DeliveryHandlers,
   type DeliveryOutput,
   eachBatch,
+  holdingOf,
   statefulProcessor,
+  withResource,
 } from "./each-batch.js";
-export { holdingOf, withResource } from "./holding.js";
 export type {
   Batching,
   ConfigNow,

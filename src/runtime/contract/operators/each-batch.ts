@@ -1,4 +1,4 @@
-import { concatMap, Observable, type ObservableInput } from "rxjs";
+import { concatMap, defer, finalize, Observable, type ObservableInput } from "rxjs";
 import { type Batch, isBatch } from "#otlp";
 import { type Clock, systemClock } from "../clock.js";
 import type { Processor } from "../component.js";
@@ -7,7 +7,6 @@ import type { FailureHandler } from "../debt.js";
 import type { Delivery } from "../delivery.js";
 import { ERROR_CODES } from "../errors/error-codes.js";
 import { Refusal } from "../errors/refusal.js";
-import { markHolding } from "./holding.js";
 
 /**
  * The result of a function of one batch: a batch, several, dead letters, or null (or an empty list) to drop it on
@@ -244,4 +243,33 @@ export function statefulProcessor(create: (out: DeliveryOutput) => DeliveryHandl
       };
     });
   return markHolding(processor, "on_purpose");
+}
+
+/**
+ * How a processor treats deliveries that it does not hand on at once: it settles every one in any case, or holds them
+ * on purpose. For processors written by other means this is not known.
+ */
+type Holding = "settles_all" | "on_purpose";
+
+const HOLDING = Symbol.for("sluice.holding");
+
+function markHolding(processor: Processor, holding: Holding): Processor {
+  return Object.assign(processor, { [HOLDING]: holding });
+}
+
+/** Stored under a global symbol, so that processors of another copy of the package are recognised too. */
+export function holdingOf(processor: Processor): Holding | undefined {
+  return (processor as { [HOLDING]?: Holding })[HOLDING];
+}
+
+/** Returns the same processor with a resource that is started and stopped with its stream. */
+export function withResource(processor: Processor, resource: { start(): void; stop(): void } | undefined): Processor {
+  if (resource === undefined) return processor;
+  const holding = holdingOf(processor);
+  const wrapped: Processor = (source) =>
+    defer(() => {
+      resource.start();
+      return processor(source).pipe(finalize(() => resource.stop()));
+    });
+  return holding === undefined ? wrapped : markHolding(wrapped, holding);
 }

@@ -1,6 +1,5 @@
 /** Building blocks of config schemas, and the keys that every exporter has. */
 
-export { authReference, extensionReference } from "./auth-reference.js";
 export { configSchema, isZod, PARSED_ONCE } from "./config-schema.js";
 export {
   type CompleteSettings,
@@ -13,22 +12,25 @@ export {
 } from "./exporter-settings.js";
 export { glob, parseRecordPattern, type RecordPattern } from "./record-pattern.js";
 export {
+  authReference,
   byteSize,
   type ConfigPath,
   caseInsensitiveEnum,
   configPath,
   deprecated,
   duration,
+  extensionReference,
   headers,
   ignored,
   lazySchema,
   lazySection,
+  REDACTED,
   recordPattern,
   secret,
   section,
   telemetryValue,
   unsupported,
+  withoutUrlSecrets,
 } from "./schema.js";
 export { alternatives, didYouMean, nearest, withArticle } from "./suggest.js";
 export { byteSizeText, DURATION_PATTERN, durationText, parseDuration } from "./units.js";
-export { REDACTED, withoutUrlSecrets } from "./url-secrets.js";

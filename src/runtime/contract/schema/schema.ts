@@ -1,5 +1,7 @@
 import { z } from "zod";
 import type { Value } from "#otlp/bytes";
+import type { AuthSide } from "../auth.js";
+import type { ExtensionRole } from "../services/extension-services.js";
 import { parseCron } from "../time/cron.js";
 import { parseRecordPattern } from "./record-pattern.js";
 import { parseByteSize, parseDuration } from "./units.js";
@@ -200,3 +202,52 @@ export function unsupported(why: string) {
 export function deprecated<T extends z.ZodType>(schema: T, instead: string): T {
   return schema.meta({ deprecated: true, instead }) as T;
 }
+
+/** Replaces secrets wherever config is shown. */
+export const REDACTED = "[REDACTED]";
+
+/** Removes user, password and secret-looking query parameters from a URL. */
+export function withoutUrlSecrets(text: string): string {
+  return text.replace(AUTHORITY, withoutCredentials).replace(SECRET_PARAMETER, `$1${REDACTED}`);
+}
+
+/** For http, credentials are recognised after any number of slashes or backslashes. */
+const AUTHORITY = /(:\/\/|\bhttps?:[/\\]*)([^/?#\s]*)/gi;
+// Linear: a name ends before the next character that may begin one.
+const SECRET_PARAMETER =
+  /([?&#;][\w.-]*(?:key|keyid|token|tok|secret|pass|password|pwd|auth|jwt|credentials?|sig|signature|code)=)[^&#\s]+/gi;
+
+function withoutCredentials(whole: string, start: string, authority: string): string {
+  const at = authority.lastIndexOf("@");
+  return at > 0 ? `${start}${REDACTED}${authority.slice(at)}` : whole;
+}
+
+/**
+ * The schema of `auth: {authenticator: ID}`, which names an extension that authenticates clients to a server, or us as
+ * a client. When the config is loaded, it is checked that the extension exists, is listed in service.extensions, and
+ * supports this.
+ */
+export function authReference(side: AuthSide) {
+  const keys = {
+    authenticator: z.string().min(1, "expected the id of an extension").meta({
+      description: DESCRIPTIONS[side],
+      authenticator: side,
+    }),
+  };
+  const serverOnly = { request_params: ignored("credentials are read from headers, not from the URL: it is logged") };
+  return section(z.strictObject(side === "server" ? { ...keys, ...serverOnly } : keys));
+}
+
+/**
+ * The schema of the id of an extension that serves receivers. It is checked like `authReference`.
+ *
+ * @internal
+ */
+export function extensionReference(role: ExtensionRole) {
+  return z.string().min(1, "expected the id of an extension").meta({ extensionRole: role });
+}
+
+const DESCRIPTIONS: Readonly<Record<AuthSide, string>> = {
+  server: "The id of the extension that authenticates clients, such as basicauth or oidc.",
+  client: "The id of the extension that provides the credentials, such as oauth2client.",
+};

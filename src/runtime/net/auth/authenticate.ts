@@ -1,9 +1,10 @@
-import type { Origin } from "#contract";
+import type { IncomingMessage } from "node:http";
 import {
   AUTH_PREFIX,
   AuthError,
   type AuthenticatedClient,
   isAuthError,
+  type Origin,
   type ServerAuthenticator,
   type ServerAuthRequest,
 } from "#contract";
@@ -11,6 +12,8 @@ import type { BuiltInContext } from "#contract/built-in";
 import { StartError } from "#contract/errors";
 import { GRPC_STATUS } from "../otlp/grpc-status.js";
 import type { ErrorAnswer } from "../otlp/refusals.js";
+import type { SimpleHttpResponse } from "../simple-http-server.js";
+import { httpAuthRequest } from "./server-auth-request.js";
 
 /** The authenticated client, or an error: it was rejected, or cannot be checked now. */
 export type AuthOutcome = AuthenticatedClient | AuthError;
@@ -73,4 +76,22 @@ function createMetadata({ authenticator, subject, tenant, attributes }: Authenti
   metadata.set(`${AUTH_PREFIX}authenticator`, [authenticator]).set(`${AUTH_PREFIX}subject`, [subject]);
   if (tenant !== undefined) metadata.set(`${AUTH_PREFIX}tenant`, [tenant]);
   return metadata;
+}
+
+/**
+ * Returns the response for a client that the authenticator rejects: 401, or 503 with Retry-After; undefined for others.
+ */
+export function rejectUnauthenticated(
+  authenticator: ServerAuthenticator,
+): (request: IncomingMessage) => Promise<SimpleHttpResponse | undefined> {
+  return async (request) => {
+    const outcome = await authenticate(authenticator, httpAuthRequest(request));
+    if (!isAuthError(outcome)) return undefined;
+    const { httpStatus: status, message, retryAfterMs = 0 } = answerOfAuthError(outcome);
+    const headers: Record<string, string> =
+      outcome.kind === "unauthenticated"
+        ? { "www-authenticate": authenticator.challenge }
+        : { "retry-after": String(Math.ceil(retryAfterMs / 1000)) };
+    return { status, type: "text/plain", body: `${message}\n`, headers };
+  };
 }

@@ -6,6 +6,7 @@ export {
   answerOfAuthError,
   authenticate,
   authMetadata,
+  rejectUnauthenticated,
   serverAuthenticator,
 } from "./authenticate.js";
 export {
@@ -16,6 +17,5 @@ export {
   withoutSecrets,
 } from "./authorized-send.js";
 export { CredentialGate, type VerifiedCredentials } from "./credential-gate.js";
-export { rejectUnauthenticated } from "./reject-unauthenticated.js";
 export { type FetchedCredentials, RenewedCredentials } from "./renewed-credentials.js";
 export { http2AuthRequest, httpAuthRequest } from "./server-auth-request.js";

@@ -1,5 +1,7 @@
+import { z } from "zod";
 import type { Clock } from "#contract";
 import { Refusal } from "#contract/errors";
+import { section } from "#contract/schema";
 import { isLocalHost } from "../auth/authorized-send.js";
 import type { FetchedCredentials } from "../auth/renewed-credentials.js";
 import type { SmallAnswer } from "../sending/small-request.js";
@@ -49,4 +51,25 @@ export function trustedUrl(name: string, text: string, hosts: readonly string[])
       (isLocalHost(url.hostname.replace(/^\[(.*)\]$/, "$1")) || hosts.includes(url.hostname)));
   if (!isTrusted) throw noCredentials(`${name} is neither https nor an address of this machine`);
   return url;
+}
+
+/** The keys of a role to assume. */
+export const awsRoleKeys = {
+  arn: z.string().default("").meta({ description: "The role to assume. Default: none." }),
+  sts_region: z
+    .string()
+    .default("")
+    .meta({ description: "The region of the STS request for the role's keys. Default: region, or AWS_REGION." }),
+};
+
+/** The key `assume_role` of components that sign requests for AWS. */
+export function assumeRoleSection() {
+  return section(
+    z.strictObject({
+      ...awsRoleKeys,
+      session_name: z.string().optional().meta({ description: "The session name in the logs of AWS." }),
+    }),
+  )
+    .optional()
+    .meta({ description: "A role that the agent's own keys may assume, with which it signs." });
 }

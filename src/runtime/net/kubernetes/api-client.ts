@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { environmentVariable } from "#system";
-import { parseAnswer, readAnswer } from "../read-answer.js";
+import { parseAnswer, readAnswer } from "../http-request.js";
 import type { TlsClientOptions } from "../tls-load.js";
 
 /** Configured settings of the API server; the others are those of the pod that the agent runs in. */

@@ -45,6 +45,14 @@ export {
 } from "./plain/plain-value.js";
 export { decodeTree, encodeTree } from "./tree.js";
 export { findUnknownMember } from "./unknown-member.js";
-export { putDecimal, putDecimal64, putPadded } from "./write-decimal.js";
 export { JsonWriter } from "./write-json.js";
-export { writeAscii, writeEscaped, writeHex, writeHexDigits, writeText } from "./write-text.js";
+export {
+  putDecimal,
+  putDecimal64,
+  putPadded,
+  writeAscii,
+  writeEscaped,
+  writeHex,
+  writeHexDigits,
+  writeText,
+} from "./write-text.js";

@@ -2,7 +2,7 @@ import { INT_VALUE_TAG, KEY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "../bytes/ta
 import { fixedText, putFixedText } from "../bytes/texts.js";
 import type { WireWriter } from "../bytes/writer.js";
 import { ENDS_PLAIN_TEXT, endsPlainText } from "./json-cursor.js";
-import { putDecimal } from "./write-decimal.js";
+import { putDecimal } from "./write-text.js";
 
 /**
  * Writes the KeyValue [start, end) as JSON if it is a short key with a short text or a small integer and nothing needs

@@ -16,8 +16,7 @@ import {
 } from "../bytes/wire.js";
 import type { WireWriter } from "../bytes/writer.js";
 import { writeAttribute } from "./write-attribute.js";
-import { putDecimal64 } from "./write-decimal.js";
-import { writeAscii, writeEscaped, writeHex, writeHexDigits, writeText } from "./write-text.js";
+import { putDecimal64, writeAscii, writeEscaped, writeHex, writeHexDigits, writeText } from "./write-text.js";
 
 /**
  * Writes the message in [start, end) as OTLP/JSON in UTF-8 directly from the wire: text is copied, not decoded.

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { postSpansOf } from "../../../../src/exporters/jaeger/post-spans.js";
 import { type Batch, batchFromJson, batchToJson, Refusal } from "../../../../src/plugin.js";
 import { type JaegerReceiver, jaegerReceiver } from "../../../../src/receivers/otlp/jaeger/component.js";
-import { JAEGER_GRPC_PATH } from "../../../../src/runtime/traces/jaeger-tags.js";
+import { JAEGER_GRPC_PATH } from "../../../../src/runtime/traces/jaeger-proto.js";
 import { type ClientAnswer, receiverConformance, TestIntake } from "../../../../src/testing.js";
 import { CONDITION_LIMIT_MS as patienceMs } from "../../../support/limits.js";
 import { decodeJaeger, encodeJaeger } from "../../../support/telemetry/jaeger-proto.js";

@@ -4,7 +4,7 @@ import { Registry } from "../../../../src/runtime/config/resolve/registry.js";
 import type { AuthSide } from "../../../../src/runtime/contract/auth.js";
 import { defineBuiltInExtension } from "../../../../src/runtime/contract/built-in/define.js";
 import { defineExporter, defineReceiver } from "../../../../src/runtime/contract/define.js";
-import { authReference } from "../../../../src/runtime/contract/schema/auth-reference.js";
+import { authReference } from "../../../../src/runtime/contract/schema/schema.js";
 import { brief, loadText } from "../load-text.js";
 
 const nothing = { start: async () => {}, stop: async () => {} };

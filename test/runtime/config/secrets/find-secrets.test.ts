@@ -7,7 +7,7 @@ import { isSecretSchema } from "../../../../src/runtime/config/schema/zod-schema
 import { isSecretKey } from "../../../../src/runtime/config/secrets/find-secrets.js";
 import { maskParsedLine } from "../../../../src/runtime/config/secrets/mask-line.js";
 import { redactedConfig } from "../../../../src/runtime/config/secrets/redacted-config.js";
-import { withoutUrlSecrets } from "../../../../src/runtime/contract/schema/url-secrets.js";
+import { withoutUrlSecrets } from "../../../../src/runtime/contract/schema/schema.js";
 import { registry } from "../fakes.js";
 import { loadText, withExporter } from "../load-text.js";
 

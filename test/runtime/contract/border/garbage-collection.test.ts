@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { GarbageCollection } from "../../../../src/runtime/contract/border/garbage-collection.js";
+import { GarbageCollection } from "../../../../src/runtime/contract/border/lost-deliveries.js";
 import { FakeClock } from "../../../../src/testing.js";
 
 /** At which seconds it collects when it is asked every second. */

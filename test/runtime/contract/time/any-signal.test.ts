@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
-import { anySignal } from "../../../../src/runtime/contract/time/any-signal.js";
+import { anySignal } from "../../../../src/runtime/contract/time/wait-at-most.js";
 
 describe("a signal of any", () => {
   it("fires with the first of its signals, for the same reason", () => {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Batch, batchFromJson, batchToJson } from "../../../../src/plugin.js";
 import { batchToJsonBytes, batchToJsonBytesInSteps } from "../../../../src/runtime/otlp/json/batch-json.js";
-import { putDecimal64 } from "../../../../src/runtime/otlp/json/write-decimal.js";
+import { putDecimal64 } from "../../../../src/runtime/otlp/json/write-text.js";
 import { WORST_REQUESTS } from "../../../security/worst/requests.js";
 import { runs } from "../../../support/runs.js";
 

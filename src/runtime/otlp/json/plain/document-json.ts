@@ -1,8 +1,7 @@
 import { fixed32, viewOf } from "../../bytes/wire.js";
 import type { WireWriter } from "../../bytes/writer.js";
 import { nanos, seconds, splitNanos } from "../../signals/nanoseconds.js";
-import { putDecimal, putPadded } from "../write-decimal.js";
-import { writeAscii, writeHex } from "../write-text.js";
+import { putDecimal, putPadded, writeAscii, writeHex } from "../write-text.js";
 import { type KeySet, PlainJsonWriter } from "./plain-json.js";
 import { jsonText } from "./plain-value.js";
 

@@ -24,8 +24,7 @@ import {
   viewOf,
 } from "../../bytes/wire.js";
 import type { WireWriter } from "../../bytes/writer.js";
-import { putDecimal } from "../write-decimal.js";
-import { writeAscii, writeText } from "../write-text.js";
+import { putDecimal, writeAscii, writeText } from "../write-text.js";
 
 const QUOTE = 34;
 const COMMA = 44;
