@@ -13,6 +13,16 @@ export interface CommandOption {
   readonly defaultFile?: string;
 }
 
+/** An option with a value. */
+export function option(value: string, description: string): CommandOption {
+  return { type: "string", value, description };
+}
+
+/** An option without a value. */
+export function flag(description: string): CommandOption {
+  return { type: "boolean", description };
+}
+
 export type OptionValues = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
 
 export interface CommandContext {
@@ -57,7 +67,7 @@ export const DEFAULT_CONFIG = "sluice.yaml";
 
 /** Option of every command whose output programs may read. */
 export const JSON_OUT: Readonly<Record<string, CommandOption>> = {
-  json: { type: "boolean", description: "Print JSON, for programs." },
+  json: flag("Print JSON, for programs."),
 };
 
 /** Options of every command that reads a config. */

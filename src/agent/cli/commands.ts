@@ -1,5 +1,5 @@
 import { EXPORTER, RELOAD, STATUS } from "./agent/commands.js";
-import { CONFIG, type Command, type CommandGroup, NEEDED_CONFIG } from "./command.js";
+import { CONFIG, type Command, type CommandGroup, flag, NEEDED_CONFIG, option } from "./command.js";
 import { COMPONENTS, GRAPH, INIT, MIGRATE, PRINT_CONFIG, SCHEMA, TEST, VALIDATE } from "./config-commands.js";
 import { DLQ } from "./dlq/commands.js";
 import { INSIGHT } from "./insight/commands.js";
@@ -20,15 +20,11 @@ const RUN: Command = {
   ],
   options: {
     ...NEEDED_CONFIG,
-    "shutdown-timeout": {
-      type: "string",
-      value: "DURATION",
-      description: "How long a stop may take to deliver data; default: service.shutdown_timeout (10s).",
-    },
-    watch: {
-      type: "boolean",
-      description: "Reload the config when one of its files changes.",
-    },
+    "shutdown-timeout": option(
+      "DURATION",
+      "How long a stop may take to deliver data; default: service.shutdown_timeout (10s).",
+    ),
+    watch: flag("Reload the config when one of its files changes."),
   },
   examples: [
     "sluice run",
@@ -48,14 +44,10 @@ const DEMO: Command = {
     "Without a terminal it continues by itself, as with --auto.",
   ],
   options: {
-    auto: { type: "boolean", description: "Run all steps including the replay without waiting for keys." },
-    "no-open": { type: "boolean", description: "Do not open the console in a browser." },
-    port: {
-      type: "string",
-      value: "N",
-      description: "Port of the console; default: 55679, or a free port if that is in use. 0: any free port.",
-    },
-    json: { type: "boolean", description: "Print a line of JSON per event; implies --auto." },
+    auto: flag("Run all steps including the replay without waiting for keys."),
+    "no-open": flag("Do not open the console in a browser."),
+    port: option("N", "Port of the console; default: 55679, or a free port if that is in use. 0: any free port."),
+    json: flag("Print a line of JSON per event; implies --auto."),
   },
   examples: ["sluice demo", "sluice demo --auto --json"],
   load: async () => (await import("./demo/demo.js")).demo,
@@ -69,11 +61,7 @@ const CREATE: Command = {
     "and a config that runs it. npm test, npm run build and npm run dev work at once. Never overwrites a file.",
   ],
   options: {
-    directory: {
-      type: "string",
-      value: "DIR",
-      description: "Output directory; default: a directory with the package's name.",
-    },
+    directory: option("DIR", "Output directory; default: a directory with the package's name."),
   },
   names: "<kind> <name>",
   examples: ["sluice create processor my-processor", "sluice create exporter @acme/archive --directory archive"],
@@ -124,8 +112,8 @@ const DEV: Command = {
       value: "ID",
       description: "Show records at this component or pipeline instead of at the exporters. Repeatable.",
     },
-    where: { type: "string", value: "OTTL", description: "Show only records that match: severity_number >= 17." },
-    rate: { type: "string", value: "N", description: "Records shown per second; default: 10, at most 100. 0: none." },
+    where: option("OTTL", "Show only records that match: severity_number >= 17."),
+    rate: option("N", "Records shown per second; default: 10, at most 100. 0: none."),
   },
   examples: ["sluice dev", "sluice dev --config example.yaml --set plugins=[./src/index.ts]"],
   load: async () => (await import("./dev/dev-session.js")).dev,

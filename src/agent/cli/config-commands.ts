@@ -1,4 +1,4 @@
-import { type Command, JSON_OUT, NEEDED_CONFIG, PLUGINS } from "./command.js";
+import { type Command, flag, JSON_OUT, NEEDED_CONFIG, option, PLUGINS } from "./command.js";
 
 // The commands that write, check and show configs.
 
@@ -8,11 +8,7 @@ export const VALIDATE: Command = {
   details: ["Prints all problems with file and line. Exit code 0 if the config is valid, 1 if not."],
   options: {
     ...NEEDED_CONFIG,
-    diff: {
-      type: "string",
-      value: "FILE",
-      description: "Also show what changes if an agent with this config reloads the checked one.",
-    },
+    diff: option("FILE", "Also show what changes if an agent with this config reloads the checked one."),
     ...JSON_OUT,
   },
   examples: [
@@ -32,10 +28,7 @@ export const MIGRATE: Command = {
     "Exit code 0 if the result is valid, 1 if it has problems that you must fix yourself.",
   ],
   options: {
-    write: {
-      type: "boolean",
-      description: "Write the file. The old text is kept in FILE.bak, which must not exist.",
-    },
+    write: flag("Write the file. The old text is kept in FILE.bak, which must not exist."),
     ...JSON_OUT,
   },
   names: "FILE",
@@ -53,7 +46,7 @@ export const TEST: Command = {
   ],
   options: {
     ...NEEDED_CONFIG,
-    filter: { type: "string", value: "TEXT", description: "Run only tests whose name contains this text." },
+    filter: option("TEXT", "Run only tests whose name contains this text."),
     ...JSON_OUT,
   },
   names: "FILE ...",
@@ -69,8 +62,8 @@ export const COMPONENTS: Command = {
     "With --config or --plugin, lists components of plugins too.",
   ],
   options: {
-    full: { type: "boolean", description: "Print the keys of all components." },
-    short: { type: "boolean", description: "Print one line per component, even if names are given." },
+    full: flag("Print the keys of all components."),
+    short: flag("Print one line per component, even if names are given."),
     ...PLUGINS,
     ...JSON_OUT,
   },
@@ -93,7 +86,7 @@ export const GRAPH: Command = {
   ],
   options: {
     ...NEEDED_CONFIG,
-    format: { type: "string", value: "NAME", description: "mermaid (default) or svg." },
+    format: option("NAME", "mermaid (default) or svg."),
     ...JSON_OUT,
   },
   examples: ["sluice graph --config pipeline.yaml", "sluice graph --config pipeline.yaml --format svg > pipeline.svg"],
@@ -106,7 +99,7 @@ export const PRINT_CONFIG: Command = {
   details: ["Secrets are printed as [REDACTED]."],
   options: {
     ...NEEDED_CONFIG,
-    defaults: { type: "boolean", description: "Include every key that is not set, with its default." },
+    defaults: flag("Include every key that is not set, with its default."),
     ...JSON_OUT,
   },
   examples: [
@@ -130,15 +123,11 @@ export const INIT: Command = {
       value: "FILE",
       description: "Output file; default: sluice.yaml. - means standard output.",
     },
-    endpoint: { type: "string", value: "URL", description: "Where to send data; default: print it." },
-    protocol: { type: "string", value: "NAME", description: "http or grpc; default: depends on the endpoint." },
-    signals: {
-      type: "string",
-      value: "LIST",
-      description: "Comma-separated signals: logs, traces, metrics; default: all.",
-    },
-    pii: { type: "boolean", description: "Mask personal data and secrets." },
-    public: { type: "boolean", description: "Accept data from other machines too." },
+    endpoint: option("URL", "Where to send data; default: print it."),
+    protocol: option("NAME", "http or grpc; default: depends on the endpoint."),
+    signals: option("LIST", "Comma-separated signals: logs, traces, metrics; default: all."),
+    pii: flag("Mask personal data and secrets."),
+    public: flag("Accept data from other machines too."),
     yes: { type: "boolean", short: "y", description: "Ask nothing." },
   },
   examples: ["sluice init", "sluice init --endpoint http://localhost:4318 --signals logs,traces --pii"],

@@ -1,4 +1,4 @@
-import { type Command, type CommandGroup, JSON_OUT } from "../command.js";
+import { type Command, type CommandGroup, flag, JSON_OUT, option } from "../command.js";
 import { FAIL_ON } from "../rehearse/commands.js";
 import { AGENT_OPTIONS } from "./find-agent.js";
 import { OPERATOR_OPTIONS, REASON_OPTION } from "./operator.js";
@@ -11,7 +11,7 @@ export const STATUS: Command = {
     "letters, and the share of failed calls in the last minute; then the reasons and what to do.",
   ],
   options: {
-    check: { type: "boolean", description: "Exit with 1 when an exporter is not UP." },
+    check: flag("Exit with 1 when an exporter is not UP."),
     ...AGENT_OPTIONS,
     ...JSON_OUT,
   },
@@ -30,17 +30,13 @@ export const RELOAD: Command = {
     "shows the difference. It then asks whether to reload. If a condition of --fail-on holds, it does not, and exits with 3.",
   ],
   options: {
-    diff: { type: "boolean", description: "Only show what a reload would change." },
-    rehearse: { type: "boolean", description: "Rehearse first; see sluice rehearse." },
-    for: { type: "string", value: "DURATION", description: "With --rehearse: length of the sample; default: 60s." },
-    "sample-rate": {
-      type: "string",
-      value: "SHARE",
-      description: "With --rehearse: share of the batches; default: 10%.",
-    },
-    "max-size": { type: "string", value: "SIZE", description: "With --rehearse: default: 32MiB, at most 64MiB." },
+    diff: flag("Only show what a reload would change."),
+    rehearse: flag("Rehearse first; see sluice rehearse."),
+    for: option("DURATION", "With --rehearse: length of the sample; default: 60s."),
+    "sample-rate": option("SHARE", "With --rehearse: share of the batches; default: 10%."),
+    "max-size": option("SIZE", "With --rehearse: default: 32MiB, at most 64MiB."),
     ...FAIL_ON,
-    yes: { type: "boolean", description: "With --rehearse: do not ask." },
+    yes: flag("With --rehearse: do not ask."),
     ...OPERATOR_OPTIONS,
     ...AGENT_OPTIONS,
     ...JSON_OUT,

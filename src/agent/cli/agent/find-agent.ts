@@ -3,6 +3,7 @@ import { AdminError } from "#contract/operations";
 import { isLoopbackHost } from "#net";
 import { ADMIN_TOKEN } from "#net/auth";
 import type { CommandContext, CommandOption } from "../command.js";
+import { option } from "../command.js";
 import { UsageError } from "../terminal.js";
 import { type ApiAccess, isCertificateError, isUnreachable, requestJson } from "./send-request.js";
 
@@ -11,14 +12,10 @@ const PROBE_TIMEOUT_MS = 2000;
 
 /** Options of every command that asks a running agent. */
 export const AGENT_OPTIONS: Readonly<Record<string, CommandOption>> = {
-  api: {
-    type: "string",
-    value: "URL",
-    description: `The agent's URL; default: SLUICE_API, or ${DEFAULT_API}.`,
-  },
-  ca: { type: "string", value: "FILE", description: "CA certificates to trust for https (PEM)." },
-  cert: { type: "string", value: "FILE", description: "Client certificate, if the agent requires one (PEM)." },
-  key: { type: "string", value: "FILE", description: "Private key of the client certificate (PEM)." },
+  api: option("URL", `The agent's URL; default: SLUICE_API, or ${DEFAULT_API}.`),
+  ca: option("FILE", "CA certificates to trust for https (PEM)."),
+  cert: option("FILE", "Client certificate, if the agent requires one (PEM)."),
+  key: option("FILE", "Private key of the client certificate (PEM)."),
 };
 
 /** The address of an agent that may be running, and how to connect to it. */

@@ -1,6 +1,7 @@
 import { hostname, userInfo } from "node:os";
 import { FAILURE_REASONS, type Operator, type RevealOptions } from "#contract/operations";
 import type { CommandContext, CommandOption } from "../command.js";
+import { flag, option } from "../command.js";
 import { UsageError } from "../terminal.js";
 
 /**
@@ -8,21 +9,18 @@ import { UsageError } from "../terminal.js";
  * a filter of most of these commands.
  */
 export const OPERATOR_OPTIONS: Readonly<Record<string, CommandOption>> = {
-  by: { type: "string", value: "NAME", description: "Your name for the audit; default: your user name." },
-  why: { type: "string", value: "TEXT", description: "The reason for the audit." },
+  by: option("NAME", "Your name for the audit; default: your user name."),
+  why: option("TEXT", "The reason for the audit."),
 };
 
 /** Options of every command that shows payloads. */
 export const REVEAL_OPTIONS: Readonly<Record<string, CommandOption>> = {
-  reveal: {
-    type: "boolean",
-    description: "Show records unmasked. Needs --why TEXT, and is recorded in the audit.",
-  },
+  reveal: flag("Show records unmasked. Needs --why TEXT, and is recorded in the audit."),
   ...OPERATOR_OPTIONS,
 };
 
 /** The older name of `--why` in commands that have no filters. */
-export const REASON_OPTION: CommandOption = { type: "string", value: "TEXT", description: "The same as --why." };
+export const REASON_OPTION: CommandOption = option("TEXT", "The same as --why.");
 
 /** The person who runs the command. In commands with filters, `--reason` is a filter. */
 export function operatorOf({ values, terminal }: CommandContext, hasFilters = true): Operator {

@@ -1,15 +1,11 @@
 import { AUDITED_ACTIONS, FAILURE_REASONS } from "#contract/operations";
 import { AGENT_OPTIONS } from "../agent/find-agent.js";
 import { OPERATOR_OPTIONS, REASON_OPTION, REVEAL_OPTIONS } from "../agent/operator.js";
-import { type Command, type CommandGroup, type CommandOption, JSON_OUT } from "../command.js";
+import { type Command, type CommandGroup, type CommandOption, flag, JSON_OUT, option } from "../command.js";
 
 const CONNECTION_OPTIONS: Record<string, CommandOption> = {
   ...AGENT_OPTIONS,
-  dir: {
-    type: "string",
-    value: "DIR",
-    description: "Work on the queues in this directory while no agent runs (extensions.reliability.directory).",
-  },
+  dir: option("DIR", "Work on the queues in this directory while no agent runs (extensions.reliability.directory)."),
   config: {
     type: "string",
     multiple: true,
@@ -20,45 +16,25 @@ const CONNECTION_OPTIONS: Record<string, CommandOption> = {
 };
 
 const FILTERS: Record<string, CommandOption> = {
-  exporter: { type: "string", value: "ID", description: "Only dead letters of this exporter." },
-  reason: {
-    type: "string",
-    value: "REASON",
-    description: `Only dead letters with this reason: ${FAILURE_REASONS.join(", ")}.`,
-  },
-  category: {
-    type: "string",
-    value: "NAME",
-    description: "Only dead letters of this category: schema, business, integration ...",
-  },
-  signature: { type: "string", value: "HASH", description: "Only failures with this signature; dlq stats shows them." },
-  signal: { type: "string", value: "SIGNAL", description: "Only dead letters of logs, traces or metrics." },
-  event: {
-    type: "string",
-    value: "NAME",
-    description: "Only dead letters with this event, span or metric name; * matches any text.",
-  },
-  where: { type: "string", value: "OTTL", description: "Only dead letters with a record that matches this condition." },
-  attribute: {
-    type: "string",
-    value: "KEY=VALUE",
-    description: "Only dead letters with this attribute in a record or resource; * matches any text.",
-  },
-  text: { type: "string", value: "TEXT", description: "Only dead letters with this text in their records." },
-  since: {
-    type: "string",
-    value: "TIME",
-    description: "Only failures since this time: 2026-01-31T08:00, or 2h for two hours ago.",
-  },
-  until: { type: "string", value: "TIME", description: "Only failures before this time." },
+  exporter: option("ID", "Only dead letters of this exporter."),
+  reason: option("REASON", `Only dead letters with this reason: ${FAILURE_REASONS.join(", ")}.`),
+  category: option("NAME", "Only dead letters of this category: schema, business, integration ..."),
+  signature: option("HASH", "Only failures with this signature; dlq stats shows them."),
+  signal: option("SIGNAL", "Only dead letters of logs, traces or metrics."),
+  event: option("NAME", "Only dead letters with this event, span or metric name; * matches any text."),
+  where: option("OTTL", "Only dead letters with a record that matches this condition."),
+  attribute: option("KEY=VALUE", "Only dead letters with this attribute in a record or resource; * matches any text."),
+  text: option("TEXT", "Only dead letters with this text in their records."),
+  since: option("TIME", "Only failures since this time: 2026-01-31T08:00, or 2h for two hours ago."),
+  until: option("TIME", "Only failures before this time."),
 };
 
 const YES: Record<string, CommandOption> = {
   yes: { type: "boolean", short: "y", description: "Do not ask for confirmation." },
 };
-const ALL: Record<string, CommandOption> = { all: { type: "boolean", description: "Select every dead letter." } };
+const ALL: Record<string, CommandOption> = { all: flag("Select every dead letter.") };
 const DRY_RUN: Record<string, CommandOption> = {
-  "dry-run": { type: "boolean", description: "Only show what would happen." },
+  "dry-run": flag("Only show what would happen."),
 };
 
 const list: Command = {
@@ -67,10 +43,10 @@ const list: Command = {
   details: ["Prints one page. To get the next page, pass the printed cursor with --cursor."],
   options: {
     ...FILTERS,
-    limit: { type: "string", value: "N", description: "Entries on the page, 1 to 1000; default 50." },
-    cursor: { type: "string", value: "CURSOR", description: "Cursor printed below the previous page." },
-    oldest: { type: "boolean", description: "Oldest first." },
-    deleted: { type: "boolean", description: "List deleted ones that are still kept." },
+    limit: option("N", "Entries on the page, 1 to 1000; default 50."),
+    cursor: option("CURSOR", "Cursor printed below the previous page."),
+    oldest: flag("Oldest first."),
+    deleted: flag("List deleted ones that are still kept."),
     ...CONNECTION_OPTIONS,
     ...JSON_OUT,
   },
@@ -86,12 +62,8 @@ const show: Command = {
     "them unmasked; it needs a reason, and is recorded in the audit.",
   ],
   options: {
-    payload: { type: "boolean", description: "Show the records too, as OTLP/JSON, masked." },
-    revision: {
-      type: "string",
-      value: "N",
-      description: "Show the records after N edits; 0: the original.",
-    },
+    payload: flag("Show the records too, as OTLP/JSON, masked."),
+    revision: option("N", "Show the records after N edits; 0: the original."),
     ...REVEAL_OPTIONS,
     reason: REASON_OPTION,
     ...CONNECTION_OPTIONS,
@@ -125,43 +97,27 @@ const replay: Command = {
   options: {
     ...ALL,
     ...FILTERS,
-    limit: { type: "string", value: "N", description: "Replay at most this many, oldest first." },
+    limit: option("N", "Replay at most this many, oldest first."),
     ...OPERATOR_OPTIONS,
-    rate: {
-      type: "string",
-      value: "N",
-      description: "Entries per second; 0: as fast as the backend takes them. Default: the exporter's own rate.",
-    },
-    generation: {
-      type: "string",
-      value: "NAME",
-      description: "Name of the config or code version, for the history; default: the agent's own.",
-    },
-    wait: { type: "boolean", description: "Wait for the outcomes; exit with 0 only if all were delivered." },
-    timeout: { type: "string", value: "TIME", description: "With --wait: time limit, such as 5m." },
-    approve: { type: "boolean", description: "Also replay risky entries (see above)." },
-    pipeline: {
-      type: "string",
-      value: "NAME",
-      description: "Process entries whose pipeline was removed like those of this pipeline (pii, versioning).",
-    },
-    to: {
-      type: "string",
-      value: "EXPORTER",
-      description: "Send to this exporter instead of the one that failed.",
-    },
+    rate: option("N", "Entries per second; 0: as fast as the backend takes them. Default: the exporter's own rate."),
+    generation: option("NAME", "Name of the config or code version, for the history; default: the agent's own."),
+    wait: flag("Wait for the outcomes; exit with 0 only if all were delivered."),
+    timeout: option("TIME", "With --wait: time limit, such as 5m."),
+    approve: flag("Also replay risky entries (see above)."),
+    pipeline: option(
+      "NAME",
+      "Process entries whose pipeline was removed like those of this pipeline (pii, versioning).",
+    ),
+    to: option("EXPORTER", "Send to this exporter instead of the one that failed."),
     transform: {
       type: "string",
       multiple: true,
       value: "OTTL",
       description: "Change the records first with this statement; the originals are kept. Repeatable.",
     },
-    diff: {
-      type: "boolean",
-      description: "Dry run: for the first entries, compare what would be sent with what is stored, masked.",
-    },
+    diff: flag("Dry run: for the first entries, compare what would be sent with what is stored, masked."),
     reveal: REVEAL_OPTIONS["reveal"]!,
-    "as-is": { type: "boolean", description: "Send entries whose pipeline was removed without processing them." },
+    "as-is": flag("Send entries whose pipeline was removed without processing them."),
     ...DRY_RUN,
     ...CONNECTION_OPTIONS,
     ...JSON_OUT,
@@ -195,11 +151,7 @@ const edit: Command = {
     },
     ...OPERATOR_OPTIONS,
     reason: REASON_OPTION,
-    revision: {
-      type: "string",
-      value: "N",
-      description: "With --file: the revision that the file was made from; default: the current one.",
-    },
+    revision: option("N", "With --file: the revision that the file was made from; default: the current one."),
     ...CONNECTION_OPTIONS,
     ...JSON_OUT,
   },
@@ -278,8 +230,8 @@ const importCommand: Command = {
     "Entries that were waiting to be sent become dead letters with the reason imported.",
   ],
   options: {
-    "skip-damaged": { type: "boolean", description: "Import the lines that are not damaged." },
-    "set-aside": { type: "string", value: "FOLDER", description: "A folder in .set-aside, next to the queues." },
+    "skip-damaged": flag("Import the lines that are not damaged."),
+    "set-aside": option("FOLDER", "A folder in .set-aside, next to the queues."),
     ...OPERATOR_OPTIONS,
     ...CONNECTION_OPTIONS,
     ...JSON_OUT,
@@ -308,16 +260,12 @@ const audit: Command = {
     "Newest first. The audit cannot be changed; extensions.reliability.audit.retention sets how long it is kept.",
   ],
   options: {
-    since: {
-      type: "string",
-      value: "TIME",
-      description: "Only actions since this time: 2026-01-31T08:00, or 2h for two hours ago.",
-    },
-    until: { type: "string", value: "TIME", description: "Only actions before this time." },
-    actor: { type: "string", value: "NAME", description: "Only actions of this person." },
-    action: { type: "string", value: "NAME", description: `${AUDITED_ACTIONS.join(", ")}.` },
-    limit: { type: "string", value: "N", description: "Records on the page, 1 to 1000; default 50." },
-    cursor: { type: "string", value: "CURSOR", description: "Cursor printed below the previous page." },
+    since: option("TIME", "Only actions since this time: 2026-01-31T08:00, or 2h for two hours ago."),
+    until: option("TIME", "Only actions before this time."),
+    actor: option("NAME", "Only actions of this person."),
+    action: option("NAME", `${AUDITED_ACTIONS.join(", ")}.`),
+    limit: option("N", "Records on the page, 1 to 1000; default 50."),
+    cursor: option("CURSOR", "Cursor printed below the previous page."),
     ...CONNECTION_OPTIONS,
     ...JSON_OUT,
   },

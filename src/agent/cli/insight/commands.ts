@@ -1,6 +1,6 @@
 import { AGENT_OPTIONS } from "../agent/find-agent.js";
 import { OPERATOR_OPTIONS } from "../agent/operator.js";
-import { type Command, JSON_OUT } from "../command.js";
+import { type Command, flag, JSON_OUT, option } from "../command.js";
 
 export const INSIGHT: Command = {
   name: "insight",
@@ -15,46 +15,22 @@ export const INSIGHT: Command = {
     "its traffic, and shows what it saves there beside the estimate. Ctrl-C cancels that.",
   ],
   options: {
-    by: { type: "string", value: "NAME", description: "What to group by; default: service." },
-    place: {
-      type: "string",
-      value: "NAME",
-      description: "exporters, receivers, or the name of an exporter, a receiver or a pipeline.",
-    },
-    signal: { type: "string", value: "NAME", description: "logs, traces or metrics." },
-    service: {
-      type: "string",
-      value: "NAME",
-      description: "Only patterns, metrics or spans that come mostly from this service.",
-    },
-    limit: { type: "string", value: "N", description: "Number of rows; default: 20, at most 1000." },
-    sort: {
-      type: "string",
-      value: "COLUMN",
-      description: "bytes (default), records, cost, series, last_seen or name.",
-    },
-    name: { type: "string", value: "NAME", description: "With cut: the name of the row." },
-    n: { type: "string", value: "N", description: "With cut sample: keep one in N; default: 10." },
-    context: {
-      type: "string",
-      value: "NAME",
-      description: "With cut: where an attribute is: resource, scope or record.",
-    },
-    label: { type: "string", value: "NAME", description: "With cut aggregate_label: the label." },
-    pipeline: { type: "string", value: "ID", description: "With cut: the pipeline; default: all of the signal." },
-    save: {
-      type: "string",
-      value: "FILE",
-      description: "With cut: write the config to this file, which must not exist.",
-    },
-    rehearse: { type: "boolean", description: "With cut: measure on live traffic; needs the role configure." },
-    for: { type: "string", value: "DURATION", description: "With --rehearse: length of the sample; default: 30s." },
-    "sample-rate": {
-      type: "string",
-      value: "SHARE",
-      description: "With --rehearse: share of the batches; default: 10%.",
-    },
-    "max-size": { type: "string", value: "SIZE", description: "With --rehearse: default: 32MiB, at most 64MiB." },
+    by: option("NAME", "What to group by; default: service."),
+    place: option("NAME", "exporters, receivers, or the name of an exporter, a receiver or a pipeline."),
+    signal: option("NAME", "logs, traces or metrics."),
+    service: option("NAME", "Only patterns, metrics or spans that come mostly from this service."),
+    limit: option("N", "Number of rows; default: 20, at most 1000."),
+    sort: option("COLUMN", "bytes (default), records, cost, series, last_seen or name."),
+    name: option("NAME", "With cut: the name of the row."),
+    n: option("N", "With cut sample: keep one in N; default: 10."),
+    context: option("NAME", "With cut: where an attribute is: resource, scope or record."),
+    label: option("NAME", "With cut aggregate_label: the label."),
+    pipeline: option("ID", "With cut: the pipeline; default: all of the signal."),
+    save: option("FILE", "With cut: write the config to this file, which must not exist."),
+    rehearse: flag("With cut: measure on live traffic; needs the role configure."),
+    for: option("DURATION", "With --rehearse: length of the sample; default: 30s."),
+    "sample-rate": option("SHARE", "With --rehearse: share of the batches; default: 10%."),
+    "max-size": option("SIZE", "With --rehearse: default: 32MiB, at most 64MiB."),
     ...OPERATOR_OPTIONS,
     ...AGENT_OPTIONS,
     ...JSON_OUT,

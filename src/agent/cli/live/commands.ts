@@ -1,12 +1,12 @@
 import { AGENT_OPTIONS } from "../agent/find-agent.js";
 import { OPERATOR_OPTIONS } from "../agent/operator.js";
-import { type Command, type CommandOption, JSON_OUT } from "../command.js";
+import { type Command, type CommandOption, flag, JSON_OUT, option } from "../command.js";
 
 /** Options of commands that take a sample of live traffic. */
 export const SAMPLE_OPTIONS: Readonly<Record<string, CommandOption>> = {
-  for: { type: "string", value: "DURATION", description: "How long to take a sample; default: 60s, at most 1h." },
-  "sample-rate": { type: "string", value: "SHARE", description: "Share of the batches to take: 10% or 0.1." },
-  "max-size": { type: "string", value: "SIZE", description: "Size of the sample; default: 64MiB, at most 1GiB." },
+  for: option("DURATION", "How long to take a sample; default: 60s, at most 1h."),
+  "sample-rate": option("SHARE", "Share of the batches to take: 10% or 0.1."),
+  "max-size": option("SIZE", "Size of the sample; default: 64MiB, at most 1GiB."),
 };
 
 export const TOP: Command = {
@@ -17,9 +17,9 @@ export const TOP: Command = {
     "q quits. Without a terminal it prints once.",
   ],
   options: {
-    once: { type: "boolean", description: "Print once and exit." },
+    once: flag("Print once and exit."),
     ...AGENT_OPTIONS,
-    json: { type: "boolean", description: "Print a line of JSON each second, for programs." },
+    json: flag("Print a line of JSON each second, for programs."),
   },
   examples: ["sluice top", "sluice top --once", "sluice top --once --json"],
   load: async () => (await import("./top.js")).top,
@@ -36,18 +36,14 @@ export const TAP: Command = {
     "receivers or the named ones. This needs --why TEXT and is recorded in the audit. Only you can read the file.",
   ],
   options: {
-    where: {
-      type: "string",
-      value: "OTTL",
-      description: "Show only records that match this condition: severity_number >= 17.",
-    },
-    limit: { type: "string", value: "N", description: "Exit after this many records; default: 1000." },
-    rate: { type: "string", value: "N", description: "Records per second; default: 10, at most 1000." },
-    record: { type: "string", value: "FILE", description: "Record a sample to this file, which must not exist." },
+    where: option("OTTL", "Show only records that match this condition: severity_number >= 17."),
+    limit: option("N", "Exit after this many records; default: 1000."),
+    rate: option("N", "Records per second; default: 10, at most 1000."),
+    record: option("FILE", "Record a sample to this file, which must not exist."),
     ...SAMPLE_OPTIONS,
     ...OPERATOR_OPTIONS,
     ...AGENT_OPTIONS,
-    json: { type: "boolean", description: "Print a line of JSON per record, for programs." },
+    json: flag("Print a line of JSON per record, for programs."),
   },
   names: "COMPONENT|PIPELINE",
   examples: [
@@ -66,19 +62,13 @@ export const OTTL: Command = {
     "one. Exit code 1 if a statement failed, or if the condition is false.",
   ],
   options: {
-    record: {
-      type: "string",
-      value: "FILE",
-      description:
-        "A log record, span or metric as OTLP/JSON, or a whole request: a file, - for stdin, or the JSON itself.",
-    },
-    context: {
-      type: "string",
-      value: "NAME",
-      description: "log, span, metric and so on; default: inferred from the paths.",
-    },
-    signal: { type: "string", value: "NAME", description: "logs (default), traces or metrics." },
-    condition: { type: "string", value: "OTTL", description: "Evaluate a condition instead of statements." },
+    record: option(
+      "FILE",
+      "A log record, span or metric as OTLP/JSON, or a whole request: a file, - for stdin, or the JSON itself.",
+    ),
+    context: option("NAME", "log, span, metric and so on; default: inferred from the paths."),
+    signal: option("NAME", "logs (default), traces or metrics."),
+    condition: option("OTTL", "Evaluate a condition instead of statements."),
     ...JSON_OUT,
   },
   names: "[STATEMENT ...]",

@@ -1,4 +1,4 @@
-import { type CommandGroup, type CommandOption, JSON_OUT } from "../command.js";
+import { type CommandGroup, type CommandOption, JSON_OUT, option } from "../command.js";
 
 /** `options` are the options of every command that reads a config. */
 export function piiCommands(options: Readonly<Record<string, CommandOption>>): CommandGroup {
@@ -17,15 +17,11 @@ export function piiCommands(options: Readonly<Record<string, CommandOption>>): C
           "With a config, uses the settings of its processor `pii`. Without one, uses the defaults.",
         ],
         options: {
-          key: { type: "string", value: "KEY", description: "The text is the value of an attribute with this key." },
-          confidence: { type: "string", value: "LEVEL", description: "low, medium (default) or high." },
-          profile: { type: "string", value: "NAME", description: "standard (default) or strict." },
+          key: option("KEY", "The text is the value of an attribute with this key."),
+          confidence: option("LEVEL", "low, medium (default) or high."),
+          profile: option("NAME", "standard (default) or strict."),
           ...options,
-          processor: {
-            type: "string",
-            value: "ID",
-            description: "The processor of the config, if it has several: pii/audit.",
-          },
+          processor: option("ID", "The processor of the config, if it has several: pii/audit."),
           ...JSON_OUT,
         },
         names: "[TEXT]",

@@ -1,6 +1,6 @@
 import { AGENT_OPTIONS } from "../agent/find-agent.js";
 import { OPERATOR_OPTIONS } from "../agent/operator.js";
-import { type Command, type CommandGroup, JSON_OUT } from "../command.js";
+import { type Command, type CommandGroup, flag, JSON_OUT, option } from "../command.js";
 
 const list: Command = {
   name: "queue list",
@@ -22,13 +22,12 @@ const adopt: Command = {
     "Exit code 0 if everything was moved. Otherwise 1, and the reasons are printed.",
   ],
   options: {
-    to: { type: "string", value: "EXPORTER", description: "The exporter that gets the entries." },
-    pipeline: {
-      type: "string",
-      value: "NAME",
-      description: "Process entries whose pipeline was removed like those of this pipeline (pii, versioning).",
-    },
-    "as-is": { type: "boolean", description: "Send entries whose pipeline was removed without processing them." },
+    to: option("EXPORTER", "The exporter that gets the entries."),
+    pipeline: option(
+      "NAME",
+      "Process entries whose pipeline was removed like those of this pipeline (pii, versioning).",
+    ),
+    "as-is": flag("Send entries whose pipeline was removed without processing them."),
     ...OPERATOR_OPTIONS,
     ...AGENT_OPTIONS,
     ...JSON_OUT,

@@ -1,7 +1,7 @@
 import { REHEARSAL_COMMAND } from "../../rehearsal/process/rehearsal-command.js";
 import { AGENT_OPTIONS } from "../agent/find-agent.js";
 import { OPERATOR_OPTIONS } from "../agent/operator.js";
-import { type Command, type CommandOption, JSON_OUT } from "../command.js";
+import { type Command, type CommandOption, JSON_OUT, option } from "../command.js";
 import { SAMPLE_OPTIONS } from "../live/commands.js";
 
 /** `set` overrides values of the new config. */
@@ -24,8 +24,8 @@ export function rehearseCommand(set: CommandOption): Command {
         value: "FILE",
         description: "The old config. Repeatable, later files override earlier ones. Without it nothing is compared.",
       },
-      sample: { type: "string", value: "FILE", description: "A recorded sample." },
-      agent: { type: "string", value: "URL", description: "Take a sample from this agent; the same as --api." },
+      sample: option("FILE", "A recorded sample."),
+      agent: option("URL", "Take a sample from this agent; the same as --api."),
       ...SAMPLE_OPTIONS,
       ...FAIL_ON,
       set,

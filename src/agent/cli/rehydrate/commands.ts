@@ -1,6 +1,6 @@
 import { AGENT_OPTIONS } from "../agent/find-agent.js";
 import { OPERATOR_OPTIONS } from "../agent/operator.js";
-import { type Command, JSON_OUT } from "../command.js";
+import { type Command, flag, JSON_OUT, option } from "../command.js";
 
 export const REHYDRATE: Command = {
   name: "rehydrate",
@@ -15,27 +15,22 @@ export const REHYDRATE: Command = {
     "Exit code 0 if everything was sent, 1 if not. Needs a running agent, and the roles replay and configure.",
   ],
   options: {
-    from: { type: "string", value: "PLACE", description: "s3://BUCKET/PREFIX, or file:FOLDER on the agent's machine." },
-    to: { type: "string", value: "EXPORTER", description: "The exporter that gets the records." },
-    since: { type: "string", value: "TIME", description: "From this time on: 2026-01-31T08:00, or 30d before now." },
-    until: { type: "string", value: "TIME", description: "Before this time; default: now." },
-    where: { type: "string", value: "CONDITION", description: "Only records for which this OTTL condition holds." },
-    rate: { type: "string", value: "N", description: "The most records per second; default: no limit." },
-    partition: {
-      type: "string",
-      value: "FORMAT",
-      description: "Format of the partitions; none: choose objects by when they were written. Default: that of aws_s3.",
-    },
-    timezone: {
-      type: "string",
-      value: "ZONE",
-      description: "Time zone of the partitions, such as UTC; default: that of the agent's machine.",
-    },
-    region: { type: "string", value: "NAME", description: "Region of the bucket; default: us-east-1." },
-    endpoint: { type: "string", value: "URL", description: "Server of the bucket, such as MinIO; default: AWS." },
-    "path-style": { type: "boolean", description: "Name the bucket in the path of URLs, as MinIO needs it." },
-    "dry-run": { type: "boolean", description: "Only show how much there is." },
-    restart: { type: "boolean", description: "Begin anew, even if an earlier run was interrupted." },
+    from: option("PLACE", "s3://BUCKET/PREFIX, or file:FOLDER on the agent's machine."),
+    to: option("EXPORTER", "The exporter that gets the records."),
+    since: option("TIME", "From this time on: 2026-01-31T08:00, or 30d before now."),
+    until: option("TIME", "Before this time; default: now."),
+    where: option("CONDITION", "Only records for which this OTTL condition holds."),
+    rate: option("N", "The most records per second; default: no limit."),
+    partition: option(
+      "FORMAT",
+      "Format of the partitions; none: choose objects by when they were written. Default: that of aws_s3.",
+    ),
+    timezone: option("ZONE", "Time zone of the partitions, such as UTC; default: that of the agent's machine."),
+    region: option("NAME", "Region of the bucket; default: us-east-1."),
+    endpoint: option("URL", "Server of the bucket, such as MinIO; default: AWS."),
+    "path-style": flag("Name the bucket in the path of URLs, as MinIO needs it."),
+    "dry-run": flag("Only show how much there is."),
+    restart: flag("Begin anew, even if an earlier run was interrupted."),
     yes: { type: "boolean", short: "y", description: "Do not ask." },
     ...OPERATOR_OPTIONS,
     ...AGENT_OPTIONS,
