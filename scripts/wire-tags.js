@@ -87,7 +87,6 @@ export const TAG_FILES = {
       SPAN_EVENT_TIME_TAG: "Event.timeUnixNano",
       SPAN_EVENT_NAME_TAG: "Event.name",
       SPAN_EVENT_ATTRIBUTES_TAG: "Event.attributes",
-      SPAN_EVENT_DROPPED_TAG: "Event.droppedAttributesCount",
       SPAN_LINK_TRACE_ID_TAG: "Link.traceId",
       SPAN_LINK_SPAN_ID_TAG: "Link.spanId",
       SPAN_LINK_TRACE_STATE_TAG: "Link.traceState",

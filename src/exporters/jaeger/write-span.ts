@@ -20,20 +20,15 @@ import {
   SCOPE_VERSION_TAG,
   SPAN_ATTRIBUTES_TAG,
   SPAN_EVENT_ATTRIBUTES_TAG,
-  SPAN_EVENT_NAME_TAG,
-  SPAN_EVENT_TIME_TAG,
   SPAN_EVENTS_TAG,
   SPAN_ID_TAG,
   SPAN_LINK_ATTRIBUTES_TAG,
   SPAN_LINK_SPAN_ID_TAG,
   SPAN_LINK_TRACE_ID_TAG,
   SPAN_LINKS_TAG,
-  SPAN_PARENT_ID_TAG,
   SPAN_TRACE_ID_TAG,
-  STATUS_CODE_TAG,
-  STATUS_MESSAGE_TAG,
 } from "#otlp/tags";
-import { SpanFields } from "#otlp/views";
+import { EventFields, SpanFields, StatusFields } from "#otlp/views";
 import {
   JAEGER_KINDS,
   JAEGER_LOG_FIELDS_TAG,
@@ -61,8 +56,10 @@ const [CHILD_OF] = JAEGER_REF_TYPES;
 const REF_TYPE_KEY = encodedKey(JAEGER_TAGS.refType);
 const EVENT_KEY = encodedKey(JAEGER_TAGS.event);
 
-/** The span being written. */
+/** The messages being written. */
 const span = new SpanFields();
+const status = new StatusFields();
+const event = new EventFields();
 
 /**
  * Writes the body of a jaeger.api_v2.Span for the span in [start, end). `scopeTags` are the encoded tags of its scope.
@@ -120,8 +117,7 @@ function hasId(b: Uint8Array, start: number, end: number, tag: number): boolean 
  * is.
  */
 function writeReferences(out: WireWriter, b: Uint8Array, start: number, end: number): void {
-  const [traceStart, traceEnd] = message(b, start, end, SPAN_TRACE_ID_TAG);
-  const [parentStart, parentEnd] = message(b, start, end, SPAN_PARENT_ID_TAG);
+  const { traceStart, traceEnd, parentStart, parentEnd } = span;
   const hasParent = !isZero(b, parentStart, parentEnd);
   let parentType = 0;
   const links: SpanReference[] = [];
@@ -179,15 +175,14 @@ export function scopeTagsOf(b: Uint8Array, start: number, end: number): Uint8Arr
 
 /** Writes tags for kind, status and trace state. */
 function writeSpanTags(out: WireWriter, b: Uint8Array): void {
-  const { statusStart, statusEnd } = span;
   const kindName = JAEGER_KINDS[span.kind];
   if (kindName) writeTextTag(out, JAEGER_SPAN_TAGS_TAG, JAEGER_TAGS.kind, kindName);
-  const codeAt = findField(b, statusStart, statusEnd, STATUS_CODE_TAG);
-  const code = codeAt < 0 ? 0 : varint(b, codeAt);
+  status.read(b, span.statusStart, span.statusEnd);
+  const { code } = status;
   if (code === 1 || code === 2)
     writeTextTag(out, JAEGER_SPAN_TAGS_TAG, JAEGER_TAGS.statusCode, code === 1 ? "OK" : "ERROR");
   if (code === 2) writeTrueTag(out, JAEGER_SPAN_TAGS_TAG, JAEGER_TAGS.error);
-  writeTextOf(out, JAEGER_TAGS.statusMessage, b, message(b, statusStart, statusEnd, STATUS_MESSAGE_TAG));
+  writeTextOf(out, JAEGER_TAGS.statusMessage, b, [status.messageStart, status.messageEnd]);
   writeTextOf(out, JAEGER_TAGS.traceState, b, [span.stateStart, span.stateEnd]);
 }
 
@@ -198,9 +193,9 @@ function writeTextOf(out: WireWriter, key: string, b: Uint8Array, [start, end]: 
 function writeLog(out: WireWriter, b: Uint8Array, start: number, end: number): void {
   out.byte(JAEGER_SPAN_LOGS_TAG);
   out.begin(end - start + 16);
-  const timeAt = findField(b, start, end, SPAN_EVENT_TIME_TAG);
+  event.read(b, start, end);
+  const { timeAt, nameStart, nameEnd } = event;
   writeNanos(out, JAEGER_LOG_TIME_TAG, timeAt < 0 ? 0 : fixed32(b, timeAt), timeAt < 0 ? 0 : fixed32(b, timeAt + 4));
-  const [nameStart, nameEnd] = message(b, start, end, SPAN_EVENT_NAME_TAG);
   const isNamed = nameStart < nameEnd && findAttribute(b, start, end, SPAN_EVENT_ATTRIBUTES_TAG, EVENT_KEY) < 0;
   if (isNamed) writeTextTag(out, JAEGER_LOG_FIELDS_TAG, JAEGER_TAGS.event, decodeText(b, nameStart, nameEnd));
   writeAttributes(out, JAEGER_LOG_FIELDS_TAG, b, start, end, SPAN_EVENT_ATTRIBUTES_TAG);

@@ -23,24 +23,13 @@ import {
   SCOPE_NAME_TAG,
   SCOPE_VERSION_TAG,
   SPAN_ATTRIBUTES_TAG,
-  SPAN_END_TIME_TAG,
   SPAN_EVENT_ATTRIBUTES_TAG,
-  SPAN_EVENT_DROPPED_TAG,
-  SPAN_EVENT_NAME_TAG,
-  SPAN_EVENT_TIME_TAG,
   SPAN_EVENTS_TAG,
   SPAN_ID_TAG,
-  SPAN_KIND_TAG,
   SPAN_LINKS_TAG,
-  SPAN_NAME_TAG,
-  SPAN_PARENT_ID_TAG,
-  SPAN_START_TIME_TAG,
-  SPAN_STATUS_TAG,
   SPAN_TRACE_ID_TAG,
-  SPAN_TRACE_STATE_TAG,
-  STATUS_CODE_TAG,
-  STATUS_MESSAGE_TAG,
 } from "#otlp/tags";
+import { EventFields, SpanFields, StatusFields } from "#otlp/views";
 import { NO_SERVICE_NAME, SERVICE_NAME_KEYS, ZIPKIN_KINDS, ZIPKIN_TAGS } from "#traces";
 import { SPECIAL_TAGS, SpanTags } from "./span-tags.js";
 import { linkText } from "./to-zipkin.js";
@@ -111,30 +100,29 @@ export class JsonSpanWriter {
     if (owner !== this.owner) this.enter(owner);
     tags.begin();
     tags.addAttributes(start, end, SPAN_ATTRIBUTES_TAG);
-    const kindAt = findField(b, start, end, SPAN_KIND_TAG);
-    const kind = kindAt < 0 ? 0 : varint(b, kindAt) | 0;
+    span.read(b, start, end);
+    const kind = span.kind | 0;
     const responseCode = tags.textOf(SPECIAL_TAGS.httpResponseCode);
     if (responseCode !== undefined && !tags.has(SPECIAL_TAGS.httpCode)) tags.set("http.status_code", responseCode);
     if (kind === 1) tags.set(ZIPKIN_TAGS.kind, "internal");
-    const [stateStart, stateEnd] = message(b, start, end, SPAN_TRACE_STATE_TAG);
-    if (stateStart < stateEnd) tags.set(ZIPKIN_TAGS.traceState, decodeText(b, stateStart, stateEnd));
+    if (span.stateStart < span.stateEnd)
+      tags.set(ZIPKIN_TAGS.traceState, decodeText(b, span.stateStart, span.stateEnd));
     out.byte(this.separator);
     this.separator = COMMA;
-    this.writeIds(start, end);
-    const [nameStart, nameEnd] = message(b, start, end, SPAN_NAME_TAG);
-    if (nameStart < nameEnd) {
+    this.writeIds();
+    if (span.nameStart < span.nameEnd) {
       writeAscii(',"name":', out);
-      this.writeLowerCase(nameStart, nameEnd);
+      this.writeLowerCase(span.nameStart, span.nameEnd);
     }
     const kindName = ZIPKIN_KINDS[kind];
     if (kindName) writeAscii(`,"kind":"${kindName}"`, out);
-    this.writeTimes(start, end);
+    this.writeTimes();
     this.writeEndpoint("localEndpoint", SPECIAL_TAGS.localIp, SPECIAL_TAGS.localPort, this.service);
     const peer = tags.take(SPECIAL_TAGS.newPeer) ?? tags.take(SPECIAL_TAGS.peer);
     const peerJson = peer === undefined ? "" : JSON.stringify(peer.toLowerCase());
     this.writeEndpoint("remoteEndpoint", SPECIAL_TAGS.remoteIp, SPECIAL_TAGS.remotePort, peerJson);
-    this.addStatus(start, end);
-    this.addEventsAndLinks(start, end);
+    this.addStatus();
+    if (span.hasEvents || span.hasLinks) this.addEventsAndLinks(start, end);
     const tagsStart = out.length;
     writeAscii(',"tags":', out);
     const membersStart = out.length;
@@ -178,27 +166,24 @@ export class JsonSpanWriter {
     return undefined;
   }
 
-  private writeIds(start: number, end: number): void {
+  private writeIds(): void {
     const { bytes: b, out } = this;
-    const [traceStart, traceEnd] = message(b, start, end, SPAN_TRACE_ID_TAG);
+    const { traceStart, traceEnd, spanStart, spanEnd, parentStart, parentEnd } = span;
     // Zipkin tracers may use 64-bit ids: then the first half is zeros.
     const isShort = isZero(b, traceStart, traceStart + 8);
     writeAscii('{"traceId":', out);
     writeHex(b, isShort ? traceStart + 8 : traceStart, traceEnd, out);
-    const [idStart, idEnd] = message(b, start, end, SPAN_ID_TAG);
     writeAscii(',"id":', out);
-    writeHex(b, idStart, idEnd, out);
-    const [parentStart, parentEnd] = message(b, start, end, SPAN_PARENT_ID_TAG);
+    writeHex(b, spanStart, spanEnd, out);
     if (isZero(b, parentStart, parentEnd)) return;
     writeAscii(',"parentId":', out);
     writeHex(b, parentStart, parentEnd, out);
   }
 
   /** A duration below a microsecond is written as one, because zero means unknown. */
-  private writeTimes(start: number, end: number): void {
+  private writeTimes(): void {
     const { bytes: b } = this;
-    const startAt = findField(b, start, end, SPAN_START_TIME_TAG);
-    const endAt = findField(b, start, end, SPAN_END_TIME_TAG);
+    const { startAt, endAt } = span;
     const [startLow, startHigh] = startAt < 0 ? [0, 0] : [fixed32(b, startAt), fixed32(b, startAt + 4)];
     const [endLow, endHigh] = endAt < 0 ? [0, 0] : [fixed32(b, endAt), fixed32(b, endAt + 4)];
     if (startLow !== 0 || startHigh !== 0) this.writeMicros(',"timestamp":', startLow, startHigh, 0);
@@ -250,18 +235,16 @@ export class JsonSpanWriter {
     out.copy(json, 0, json.length);
   }
 
-  private addStatus(start: number, end: number): void {
+  private addStatus(): void {
     const { bytes: b, tags } = this;
-    const [statusStart, statusEnd] = message(b, start, end, SPAN_STATUS_TAG);
-    const codeAt = findField(b, statusStart, statusEnd, STATUS_CODE_TAG);
-    const code = codeAt < 0 ? 0 : varint(b, codeAt) | 0;
+    status.read(b, span.statusStart, span.statusEnd);
+    const { code, messageStart, messageEnd } = status;
     // Zipkin takes every span with this tag for a failed one, whatever its value.
     if (code === 2) tags.set(ZIPKIN_TAGS.error, "true");
     else tags.remove(SPECIAL_TAGS.error);
     if (code === 0) return;
     tags.set(ZIPKIN_TAGS.statusCode, code === 2 ? "STATUS_CODE_ERROR" : "STATUS_CODE_OK");
-    const [textStart, textEnd] = message(b, statusStart, statusEnd, STATUS_MESSAGE_TAG);
-    if (textStart < textEnd) tags.set(ZIPKIN_TAGS.statusMessage, decodeText(b, textStart, textEnd));
+    if (messageStart < messageEnd) tags.set(ZIPKIN_TAGS.statusMessage, decodeText(b, messageStart, messageEnd));
   }
 
   private addEventsAndLinks(start: number, end: number): void {
@@ -286,13 +269,11 @@ export class JsonSpanWriter {
 
   private writeAnnotation(start: number, end: number): void {
     const { bytes: b, out, inner } = this;
-    const timeAt = findField(b, start, end, SPAN_EVENT_TIME_TAG);
+    event.read(b, start, end);
+    const { timeAt, nameStart, nameEnd, droppedAttributes: dropped } = event;
     this.writeMicros('{"timestamp":', timeAt < 0 ? 0 : fixed32(b, timeAt), timeAt < 0 ? 0 : fixed32(b, timeAt + 4), 0);
     writeAscii(',"value":"', out);
-    const [nameStart, nameEnd] = message(b, start, end, SPAN_EVENT_NAME_TAG);
     writeEscaped(b, this.view, nameStart, nameEnd, out);
-    const droppedAt = findField(b, start, end, SPAN_EVENT_DROPPED_TAG);
-    const dropped = droppedAt < 0 ? 0 : varint(b, droppedAt);
     inner.clear();
     const hasAttributes = this.innerJson.map(start, end, SPAN_EVENT_ATTRIBUTES_TAG);
     if (hasAttributes || dropped > 0) {
@@ -305,6 +286,11 @@ export class JsonSpanWriter {
     out.byte(CLOSE_OBJECT);
   }
 }
+
+/** The messages being written. */
+const span = new SpanFields();
+const status = new StatusFields();
+const event = new EventFields();
 
 const TWO_32 = 2 ** 32;
 

@@ -55,7 +55,6 @@ export const SPAN_FLAGS_TAG = 133; // Span.flags
 export const SPAN_EVENT_TIME_TAG = 9; // Event.timeUnixNano
 export const SPAN_EVENT_NAME_TAG = 18; // Event.name
 export const SPAN_EVENT_ATTRIBUTES_TAG = 26; // Event.attributes
-export const SPAN_EVENT_DROPPED_TAG = 32; // Event.droppedAttributesCount
 export const SPAN_LINK_TRACE_ID_TAG = 10; // Link.traceId
 export const SPAN_LINK_SPAN_ID_TAG = 18; // Link.spanId
 export const SPAN_LINK_TRACE_STATE_TAG = 26; // Link.traceState
