@@ -81,11 +81,6 @@ export function deadLetter(rule: FailureRule, error: AttemptError): DeadLetterOu
   return { kind: "dead_letter", cause: { reason, rule, category: errorCategory(error), error } };
 }
 
-/** The backend took everything. */
-export function deliveredOutcome(sent: readonly Batch[]): GroupOutcome {
-  return { outcomes: sent.map((batch) => ({ kind: "delivered", sent: batch })), regrouped: [] };
-}
-
 /** Decides for each entry on its own. No entries are regrouped. */
 export function outcomeOfEach(
   items: readonly QueueItem[],

@@ -5,7 +5,6 @@ import type { CompleteSettings } from "#contract/schema";
 import {
   type DeadLetterOutcome,
   deadLetter,
-  deliveredOutcome,
   type EntryOutcome,
   type GroupOutcome,
   outcomeOfEach,
@@ -243,7 +242,8 @@ export class AttemptPolicy {
     this.recent.sent();
     this.successes.add(items.length);
     bisection?.taken(items.length);
-    return partial === undefined ? deliveredOutcome(sent) : this.refusals.partlyDelivered(items, sent, partial);
+    if (partial !== undefined) return this.refusals.partlyDelivered(items, sent, partial);
+    return { outcomes: sent.map((batch) => ({ kind: "delivered", sent: batch })), regrouped: [] };
   }
 
   private notSent(group: SendGroup, result: Exclude<AttemptResult, Ended<"delivered" | "failed">>): GroupOutcome {

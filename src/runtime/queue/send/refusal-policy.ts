@@ -1,7 +1,7 @@
 import { type Clock, type Logger, limitedLog, type PartialRejection } from "#contract";
 import type { AttemptError } from "#contract/operations";
 import type { Batch } from "#otlp";
-import { deadLetter, deliveredOutcome, type EntryOutcome, type GroupOutcome, outcomeOfEach } from "../entry/outcome.js";
+import { deadLetter, type EntryOutcome, type GroupOutcome, outcomeOfEach } from "../entry/outcome.js";
 import { partialSuccessError } from "../entry/queue-errors.js";
 import {
   type DeadLetterCause,
@@ -65,7 +65,7 @@ export class RefusalPolicy {
    */
   partlyDelivered(items: readonly QueueItem[], sent: readonly Batch[], partial: PartialRejection): GroupOutcome {
     this.logPartial(partial);
-    if (partial.rejected === 0) return deliveredOutcome(sent);
+    if (partial.rejected === 0) return outcomeOfEach(items, (_, i) => ({ kind: "delivered", sent: sent[i]! }));
     const { clock, metrics } = this.services;
     metrics.partialSuccess.add(1);
     const error = partialSuccessError(items, partial);
