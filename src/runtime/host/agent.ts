@@ -385,7 +385,8 @@ export class Agent implements BuiltInHost {
     });
     if (this.options.exchange !== undefined) await runner.waitFor(this.options.exchange.stop(), STOP_GRACE_MS);
     await this.stopParts();
-    if (reloading !== undefined) await runner.waitFor(this.stopPartsAfter(reloading.then(ended, ended)), STOP_GRACE_MS);
+    const stopped = reloading && this.stopPartsAfter(reloading.then(ended, ended));
+    if (this.reloading === undefined) await stopped; // otherwise it hangs
     for (const remove of [...this.removeGauges, ...this.healthGauges.values()]) remove();
     this.currentState = "stopped";
   }

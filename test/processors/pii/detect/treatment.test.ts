@@ -110,6 +110,21 @@ describe("a treatment", () => {
     );
   });
 
+  it("writes a request that is whole if a magnetic stripe goes on with what could be another card", () => {
+    const stripes = [
+      "373390407391188=6236464851560483.B128",
+      "4111111111111111=2223003122003222",
+      "4111111111111111D5555555555554444",
+    ];
+    for (const strategy of ["mask", "hash"] as const)
+      for (const stripe of stripes) {
+        const treated = Batch.admit("logs", treatment(strategy).treat(logs(stripe, "next")).bytes);
+        const [first, second] = bodies(treated);
+        expect(first).not.toMatch(/\d{12}/);
+        expect(second).toBe("next");
+      }
+  });
+
   it("treats bodies, attributes and texts in lists alike, also where lengths get shorter", () => {
     const treat = treatment("mask");
     fc.assert(

@@ -147,14 +147,29 @@ class Matches {
     return isFound ? this.add(detector, start, end) : NOT_FOUND;
   }
 
-  /** Adds a match, and returns its end, where the scan continues. */
+  /**
+   * Adds a match, and returns its end, where the scan continues. If it overlaps earlier ones, they become one match:
+   * replacing both would write a text that is longer or shorter than its length says.
+   */
   add(detector: number, start: number, end: number): number {
+    if (start < this.lastEnd && this.count > 0) return this.join(start, end);
     const i = this.count++;
     this.starts[i] = start;
     this.ends[i] = end;
     this.detectors[i] = detector;
     this.lastEnd = end;
     return end;
+  }
+
+  private join(start: number, end: number): number {
+    const { starts, ends } = this;
+    let i = this.count - 1;
+    this.lastEnd = Math.max(ends[i]!, end);
+    while (i > 0 && start < ends[i - 1]!) i--;
+    starts[i] = Math.min(starts[i]!, start);
+    ends[i] = this.lastEnd;
+    this.count = i + 1;
+    return this.lastEnd;
   }
 
   /**
