@@ -386,7 +386,7 @@ export class Agent implements BuiltInHost {
     if (this.options.exchange !== undefined) await runner.waitFor(this.options.exchange.stop(), STOP_GRACE_MS);
     await this.stopParts();
     const stopped = reloading && this.stopPartsAfter(reloading.then(ended, ended));
-    if (this.reloading === undefined) await stopped; // otherwise it hangs
+    if (this.reloading === undefined) await stopped; // a reload that still runs may hang
     for (const remove of [...this.removeGauges, ...this.healthGauges.values()]) remove();
     this.currentState = "stopped";
   }

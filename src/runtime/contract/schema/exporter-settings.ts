@@ -271,7 +271,7 @@ const health = group("When the exporter is DEGRADED.", {
   max_queue_age: key(duration(), "0s", "If an entry waits longer, the exporter is DEGRADED. 0s: not checked."),
 });
 
-/** What a dead letter must have to need approval. */
+/** The conditions under which a dead letter needs approval. */
 const approvalRule = z.strictObject({
   reason: z.enum(FAILURE_REASONS).optional().meta({ description: "Reason of the dead letter." }),
   category: z.string().optional().meta({ description: "Category of the dead letter, such as business." }),

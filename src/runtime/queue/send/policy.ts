@@ -26,7 +26,7 @@ export interface Hold {
   readonly rejects: boolean;
 }
 
-/** What happens to entries that may not be sent now. `hold`: they wait with all others of their key. */
+/** The treatment of entries that may not be sent now. `hold`: they wait with all others of their key. */
 export type GroupHold =
   | { readonly kind: "hold" | "delay"; readonly ms: number }
   | { readonly kind: "end"; readonly outcomeOf: (item: QueueItem) => EntryOutcome };

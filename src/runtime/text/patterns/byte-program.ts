@@ -20,7 +20,7 @@ export interface ByteProgram {
 export interface ByteKinds {
   /** The kind of each byte. */
   readonly of: Uint8Array;
-  /** What assertions see of each kind. */
+  /** How assertions classify each kind. */
   readonly sides: readonly Side[];
 }
 
@@ -28,7 +28,7 @@ export interface ByteKinds {
 export const EDGE_KIND = 0;
 export const BEYOND_KIND = 1;
 
-/** What assertions see of a character next to them. */
+/** How assertions classify a character next to them. */
 const SIDES = { edge: 0, newline: 1, word: 2, other: 3 } as const;
 export type Side = (typeof SIDES)[keyof typeof SIDES];
 export const SIDE_COUNT = 4;

@@ -123,7 +123,7 @@ export class ByteSearch {
     return matchStart;
   }
 
-  /** What assertions see of the byte at `p`. */
+  /** How assertions classify the byte at `p`. */
   private sideAt(bytes: Uint8Array, start: number, p: number, end: number): Side {
     return this.kinds.sides[p < start || p >= end ? EDGE_KIND : this.kinds.of[bytes[p]!]!]!;
   }
@@ -151,7 +151,7 @@ const FLAG_BITS = 2;
 interface SearchState {
   /** The steps from which the next byte is read; those that RE2 prefers come first. */
   readonly threads: readonly number[];
-  /** What assertions see of the byte. */
+  /** How assertions classify the byte. */
   readonly side: Side;
   readonly hasMatched: boolean;
 }
